@@ -435,7 +435,7 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "agents.NAME.on_pass": partial(
             Key,
             partial(choice, "keep", "merge", "pr"),
-            "What becomes of the branch of a task that passed: kept, merged, or a pull request by `gh`.",
+            "What becomes of the branch of a task that passed: kept, merged, or a pull request.",
         ),
         "agents.NAME.evidence": partial(
             Key,

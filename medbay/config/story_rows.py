@@ -46,7 +46,7 @@ STORY_ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key,
             partial(choice, "keep", "merge", "pr"),
             "What a gate that passes does with the branch of its story: keep it for `medbay story finish`, merge it, "
-            "or make it a pull request by `gh`. The story is completed once that is done.",
+            "or make it a pull request. The story is completed once that is done.",
         ),
         "story.on_fail": partial(
             Key,

@@ -16,8 +16,10 @@ from medbay.integrations.trackers.protocol import CodeHost, TrackerError
 T = TypeVar("T")
 POLL_S: Final = 30.0
 SAID_MAX: Final = 4_000
-# What is kept of a pull request, in the configuration of its repository: how often it came back, and up to which
-# moment what people wrote was told.
+WORDS_MAX: Final = 40_000  # of all that is said
+# What is kept of a pull request, in the configuration of its repository: which commit it was made of, how often it came
+# back, and up to which moment what people wrote was told.
+_PUSHED: Final = "medbayPushed"
 _ROUNDS: Final = "medbayRounds"
 _TOLD: Final = "medbayTold"
 
@@ -101,7 +103,10 @@ class PullRequest:
         self._trackers = trackers
 
     def land(self, title: str, *, wait_s: float) -> Landed:
-        """Push it, ask for its merge, and wait for what its checks say; with nobody to ask or no remote it is kept."""
+        """Push it, ask for its merge, and wait for what its checks say; with nobody to ask or no remote it is kept.
+
+        What was pushed and asked for before is only looked at: others may have pushed to it, or ended it.
+        """
         branch, base, remote = self._branch, self._base, self._remote
         if not base or self._git.ask("remote", "get-url", remote) is None:
             return Landed(how="kept", words=f"kept on {branch.branch}: there is no remote {remote} to push to")
@@ -111,17 +116,14 @@ class PullRequest:
             if error.kind != "missing":
                 raise
             return Landed(how="kept", words=f"kept on {branch.branch}: {error}")
-        head = branch.head
-        self._git.run("push", "--quiet", "--force", remote, f"{head}:refs/heads/{branch.branch}", timeout_s=LONG_S)
-        if not self._known(_TOLD):
-            self._git.run("config", self._key(_TOLD), _moment(time.time()))
-        kind, owner = branch.owner
-        told = f"Made by the {kind.lower()} {owner}.\n\n{branch.diff(stat=True)}"
-        wait = _Wait(wait_s)
-        url = wait.answered(lambda: host.open_pull_request(branch.branch, base=base, title=title, body=told))
-        found = self._wait(host, head, wait)
+        head, wait = branch.head, _Wait(wait_s)
+        found = wait.answered(lambda: self._found(host, head)) if self._known(_PUSHED) == head else None
+        url = found.url if found is not None else ""
+        if not url:
+            url, found = self._ask_for(host, head, title, wait), None
+        found = self._wait(host, head, wait, found)
         if not found.complaints:
-            waiting = found.waiting or not found.checked
+            waiting = found.state == "open" and (found.waiting or not found.checked)
             return Landed(how="pr", url=url, into=base, words=f"pull request {url}", waiting=waiting)
         back = self._came_back(url, found)
         self.note(back)
@@ -156,11 +158,23 @@ class PullRequest:
         urls = {name.removeprefix("remote.").removesuffix(".url"): url for name, _, url in named}
         return open_code_host(self._trackers, self._git.directory, urls, self._remote)
 
-    def _wait(self, host: CodeHost, head: str, wait: _Wait) -> _Found:
-        """What there is to say once all checks have ended, or the time is up."""
+    def _ask_for(self, host: CodeHost, head: str, title: str, wait: _Wait) -> str:
+        """Push a commit and ask for its merge; the address."""
+        branch, base, pushed = self._branch, self._base, f"{head}:refs/heads/{self._branch.branch}"
+        self._git.run("push", "--quiet", "--force", self._remote, pushed, timeout_s=LONG_S)
+        if not self._known(_TOLD):
+            self._git.run("config", self._key(_TOLD), _moment(time.time()))
+        kind, owner = branch.owner
+        told = f"Made by the {kind.lower()} {owner}.\n\n{branch.diff(stat=True)}"
+        url = wait.answered(lambda: host.open_pull_request(branch.branch, base=base, title=title, body=told))
+        self._git.run("config", self._key(_PUSHED), head)
+        return url
+
+    def _wait(self, host: CodeHost, head: str, wait: _Wait, found: _Found | None) -> _Found:
+        """What there is to say once all checks have ended, or the time is up; `found` is how it stands already."""
         while True:
             try:
-                found = wait.answered(lambda: self._found(host, head))
+                found = found or wait.answered(lambda: self._found(host, head))
             except TrackerError as error:
                 if not error.holds:
                     raise
@@ -169,6 +183,7 @@ class PullRequest:
             if found.state != "open" or settled or wait.left_s <= 0:
                 return found
             wait.sleep()
+            found = None
 
     def _found(self, host: CodeHost, pushed: str = "") -> _Found:
         """How it stands now. Until the other side has noticed what was `pushed`, its checks are those of before."""
@@ -176,7 +191,7 @@ class PullRequest:
         if seen is None:  # not listed yet, or deleted
             return _Found(waiting=True)
         if seen.state != "open":
-            return _Found(state=seen.state)
+            return _Found(state=seen.state, url=seen.url)
         is_old = bool(pushed and seen.head and seen.head != pushed)
         checks = () if is_old else seen.checks
         failed = [each.words for each in checks if each.state == "failed"]
@@ -195,7 +210,7 @@ class PullRequest:
         head = f"pull request {url} came back" + (f" more than {self._rounds} times" if given_up else "")
         words = "\n".join((head, *(block(each, SAID_MAX) for each in found.complaints)))
         told = max(found.newest, self._known(_TOLD))
-        return CameBack(words=words, round=count, given_up=given_up, told=told)
+        return CameBack(words=block(words, WORDS_MAX), round=count, given_up=given_up, told=told)
 
     def _key(self, name: str) -> str:
         return f"branch.{self._branch.branch}.{name}"

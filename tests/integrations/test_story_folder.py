@@ -250,24 +250,35 @@ def test_what_a_dead_process_left_half_written_is_cleared(folders: StoryFolders)
     """By its name and its number alone: files of the living, of people and behind links stay."""
     at = put(folders, STORY)
     inside, dead, alive = at / shapes.FOLDER, gone(), os.getppid()
+    kept = inside / "kept"
+    kept.mkdir()
     left = [at / f".story.md.{dead}.new", inside / f".phase-lock.{dead}.new", at / f".story.md.{dead}.old"]
+    left += [inside / f".{name}.{dead}.new" for name in ("written.json", shapes.GATE, shapes.PROOF, shapes.TRACE)]
+    left += [kept / f".{name}-0123abcd.{end}.{dead}.new" for name, end in (("story", "md"), ("GATE", "yaml"))]
     stay = [
         at / f".story.md.{alive}.new",
         at / f".story.md.{os.getpid()}.new",
         at / "draft.12.new",
         at / ".notes.new",
         inside / f".{dead}.new",
+        at / f".notes.{dead}.new",
+        at / f".draft.{dead}.old",
+        at / f".PROOF.md.{dead}.new",
+        inside / f".story.md.{dead}.old",
+        inside / f".PROOF.md.{dead}.old",
+        kept / f".PROOF.md.{dead}.new",
     ]
     for path in (*left, *stay):
         path.write_text("half")
     os.utime(left[2], (1, 1))
-    (inside / f".link.{dead}.new").symlink_to(stay[0])
+    link = inside / f".{shapes.ELAB}.{dead}.new"
+    link.symlink_to(stay[0])
 
     removed = folders.clear(at)
 
     assert sorted(removed) == sorted(each.name for each in left)
-    assert all(path.exists() for path in stay) and (inside / f".link.{dead}.new").is_symlink()
-    assert not (inside / "kept").exists() and folders.clear(at) == []
+    assert all(path.exists() for path in stay) and link.is_symlink()
+    assert list(kept.iterdir()) == stay[-1:] and folders.clear(at) == []
 
 
 def test_words_that_were_saved_while_story_md_was_replaced_are_kept(folders: StoryFolders) -> None:
