@@ -60,7 +60,9 @@ class Hub:
         """Return where batches arrive from now on."""
         queue: asyncio.Queue[Batch | None] = asyncio.Queue(BATCHES_MAX)
         if not self._queues:
-            self.seq = await self.bays.call(lambda bay: bay.last_seq())
+            newest = await self.bays.call(lambda bay: bay.last_seq())
+            if not self._queues:  # another may have come meanwhile, and is owed what happened since
+                self.seq = newest
         self._queues.add(queue)
         self._wanted.set()
         return queue

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from websockets.sync.client import connect
 
+from medbay.web.bays import Bays
+from medbay.web.live import Hub
 from tests.waiting import wait_for
 from tests.web.conftest import TOKEN, Site
-from tests.worlds import failed
+from tests.worlds import ManualClock, failed
 
 NETWORK = "connect ECONNREFUSED 10.0.0.1:443"
 
@@ -231,6 +234,35 @@ def test_the_stream_goes_on_from_a_number_and_misses_nothing(any_site: Site) -> 
 
     assert missed == sorted(set(missed)) and missed[0] > at
     assert everything == [each.seq for each in site.bay.events()]
+
+
+def test_one_who_comes_to_listen_takes_nothing_from_another() -> None:
+    """Both ask how far the log goes; what happens before the second has its answer is still owed to the first."""
+
+    class Answers:
+        """Says how far the log goes, to each of them when it is let."""
+
+        def __init__(self) -> None:
+            self.asked: list[asyncio.Future[int]] = []
+
+        async def call(self, ask: Any) -> int:
+            self.asked.append(asyncio.get_running_loop().create_future())
+            return await self.asked[-1]
+
+    async def listened() -> tuple[Hub, int]:
+        bays = Answers()
+        hub = Hub(cast(Bays, bays), ManualClock())
+        both = [asyncio.create_task(hub.listen()) for _ in range(2)]
+        await asyncio.sleep(0)
+        bays.asked[0].set_result(8)
+        await both[0]
+        bays.asked[1].set_result(9)
+        await both[1]
+        return hub, len(bays.asked)
+
+    hub, asked = asyncio.run(listened())
+
+    assert (hub.seq, asked) == (8, 2)
 
 
 def test_the_log_of_an_attempt_is_read_by_line(site: Site, tmp_path: Any) -> None:
