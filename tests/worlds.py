@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from medbay.core.model import Task, Worker
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded
@@ -16,7 +19,7 @@ from medbay.core.triage import rules_agent
 from medbay.engine.round import Engine
 from medbay.engine.settings import Host, Settings
 from medbay.env import Ids
-from medbay.errors import SpawnFailed
+from medbay.errors import SpawnFailed, StoreUnavailable
 from medbay.places.here import Here
 from medbay.places.protocol import Identity, Launch, Leftovers, LiveAttempts, Place, Runner
 from medbay.service import additions, requests, tasks
@@ -219,3 +222,19 @@ class World:
 
     def _see(self, worker: Worker) -> Sighting:
         return self.sightings.get(worker.pid, "dead")
+
+
+@contextmanager
+def deaf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Commits happen, and nobody hears that they did."""
+    write = store.write
+
+    @contextmanager
+    def written() -> Iterator[Any]:
+        with write() as tx:
+            yield tx
+        raise StoreUnavailable("the connection is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "write", written)
+        yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -24,6 +24,7 @@ from medbay.store.rows import RecordTable, dumps, dumps_any, loads
 
 R = TypeVar("R", bound=Struct)
 V = TypeVar("V")
+OfStory = TypeVar("OfStory", PhaseRun, StoryDecision)
 _AT_ONCE: Final = 500  # ids in one statement
 
 
@@ -109,11 +110,7 @@ def conducted(tx: Tx, limit: int = 1_000) -> list[Story]:
 
 def statuses(tx: Tx, story_ids: Collection[str]) -> dict[str, str]:
     """The statuses of these stories; one that is not there has none."""
-    found: dict[str, str] = {}
-    for some in _portions(sorted(story_ids)):
-        marks = ", ".join("?" * len(some))
-        found.update(tx.rows(f"SELECT id, status FROM story WHERE id IN ({marks}) ORDER BY id", some))
-    return found
+    return dict(_rows_of(tx, "SELECT id, status FROM story WHERE id IN ({}) ORDER BY id", story_ids))
 
 
 def depending_on(tx: Tx, story_id: str) -> list[Story]:
@@ -196,13 +193,8 @@ def runs(tx: Tx, story_id: str) -> tuple[PhaseRun, ...]:
 
 def runs_of(tx: Tx, story_ids: Collection[str]) -> dict[str, tuple[PhaseRun, ...]]:
     """Every run of each of these stories, in their order."""
-    found: dict[str, list[PhaseRun]] = {each: [] for each in story_ids}
-    for some in _portions(sorted(story_ids)):
-        marks = ", ".join("?" * len(some))
-        for row in tx.rows(f"{_RUN} WHERE story_id IN ({marks}) ORDER BY story_id, number", some):
-            made = _record(PhaseRun, row)
-            found[made.story_id].append(made)
-    return {each: tuple(runs) for each, runs in found.items()}
+    rows = _rows_of(tx, _RUN + " WHERE story_id IN ({}) ORDER BY story_id, number", story_ids)
+    return _by_story((_record(PhaseRun, row) for row in rows), story_ids)
 
 
 def setups(tx: Tx) -> set[str]:
@@ -212,6 +204,26 @@ def setups(tx: Tx) -> set[str]:
 
 def _portions(values: Sequence[V]) -> Iterator[Sequence[V]]:
     return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
+
+
+def _rows_of(tx: Tx, sql: str, ids: Collection[str]) -> Iterator[Row]:
+    """The rows of a query about many ids, whose marks go where it has `{}`."""
+    for some in _portions(sorted(ids)):
+        yield from tx.rows(sql.format(", ".join("?" * len(some))), some)
+
+
+def _by_story(made: Iterable[OfStory], story_ids: Collection[str]) -> dict[str, tuple[OfStory, ...]]:
+    found: dict[str, list[OfStory]] = {each: [] for each in story_ids}
+    for each in made:
+        found[each.story_id].append(each)
+    return {story_id: tuple(its) for story_id, its in found.items()}
+
+
+def _grouped(pairs: Iterable[Row]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for of, question_id in pairs:
+        found.setdefault(of, []).append(question_id)
+    return found
 
 
 def save_run(tx: Tx, changed: RunChanged) -> None:
@@ -239,13 +251,8 @@ def decisions(tx: Tx, story_id: str) -> tuple[StoryDecision, ...]:
 
 def decisions_of(tx: Tx, story_ids: Collection[str]) -> dict[str, tuple[StoryDecision, ...]]:
     """What was decided or is to be decided about each of these stories, in its order."""
-    found: dict[str, list[StoryDecision]] = {each: [] for each in story_ids}
-    for some in _portions(sorted(story_ids)):
-        marks = ", ".join("?" * len(some))
-        for row in tx.rows(f"{_DECISION} WHERE story_id IN ({marks}) ORDER BY story_id, number", some):
-            made = _record(StoryDecision, row)
-            found[made.story_id].append(made)
-    return {each: tuple(decided) for each, decided in found.items()}
+    rows = _rows_of(tx, _DECISION + " WHERE story_id IN ({}) ORDER BY story_id, number", story_ids)
+    return _by_story((_record(StoryDecision, row) for row in rows), story_ids)
 
 
 def decided_alone(tx: Tx, since: int, limit: int) -> tuple[StoryDecision, ...]:
@@ -282,28 +289,20 @@ def open_question_ids(tx: Tx, story_id: str) -> list[str]:
 
 def open_question_ids_of(tx: Tx, story_ids: Collection[str]) -> dict[str, list[str]]:
     """The open questions about each of these stories, the oldest first."""
-    found: dict[str, list[str]] = {}
-    for some in _portions(sorted(story_ids)):
-        sql = (
-            "SELECT owner_id, id FROM question WHERE owner_kind = 'story' AND status = 'open'"
-            f" AND owner_id IN ({', '.join('?' * len(some))}) ORDER BY asked_at, id"
-        )
-        for story_id, question_id in tx.rows(sql, some):
-            found.setdefault(story_id, []).append(question_id)
-    return found
+    sql = (
+        "SELECT owner_id, id FROM question WHERE owner_kind = 'story' AND status = 'open'"
+        " AND owner_id IN ({}) ORDER BY asked_at, id"
+    )
+    return _grouped(_rows_of(tx, sql, story_ids))
 
 
 def open_task_questions(tx: Tx, task_ids: Collection[str]) -> dict[str, list[str]]:
     """The open questions that each of these tasks waits for."""
-    found: dict[str, list[str]] = {}
-    for some in _portions(sorted(task_ids)):
-        sql = (
-            "SELECT t.task_id, q.id FROM question q JOIN question_task t ON t.question_id = q.id"
-            f" WHERE t.task_id IN ({', '.join('?' * len(some))}) AND t.waiting = 1 AND q.status = 'open' ORDER BY q.id"
-        )
-        for task_id, question_id in tx.rows(sql, some):
-            found.setdefault(task_id, []).append(question_id)
-    return found
+    sql = (
+        "SELECT t.task_id, q.id FROM question q JOIN question_task t ON t.question_id = q.id"
+        " WHERE t.task_id IN ({}) AND t.waiting = 1 AND q.status = 'open' ORDER BY q.id"
+    )
+    return _grouped(_rows_of(tx, sql, task_ids))
 
 
 def open_task_question_ids(tx: Tx, task_ids: Collection[str]) -> list[str]:

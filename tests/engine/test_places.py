@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from medbay.service import checks as checking
 from medbay.service import tasks
 from medbay.store import attempts, history
 from medbay.store.database import Store
-from tests.worlds import ManualClock, ScriptedRunning, World, failed
+from tests.worlds import ManualClock, ScriptedRunning, World, deaf, failed
 
 CLUSTER = "cluster"
 
@@ -137,22 +136,6 @@ def started(world: World) -> list[str]:
 
 def _away(*_: object, **__: object) -> None:
     raise StoreUnavailable("away")
-
-
-@contextmanager
-def deaf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Commits happen, and nobody hears that they did."""
-    write = store.write
-
-    @contextmanager
-    def written() -> Iterator[Any]:
-        with write() as tx:
-            yield tx
-        raise StoreUnavailable("the connection is gone")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(store, "write", written)
-        yield
 
 
 def test_what_ended_elsewhere_has_its_slot_until_its_checks_are_read(

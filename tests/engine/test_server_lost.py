@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from medbay.store.database import Store
 from tests.engine.test_real_crashes import bay_in, record_of
 from tests.postgres_server import Server
 from tests.waiting import wait_for
-from tests.worlds import ManualClock, World
+from tests.worlds import ManualClock, World, deaf
 
 DAEMON = "import medbay; raise SystemExit(medbay.open().daemon(queues=('a', 'b')).run(until_idle=True))"
 # Notes its start and its end, and shouts when another attempt of the same task is running.
@@ -130,22 +129,6 @@ def test_two_workers_one_killed_and_the_server_restarted(server: Server, tmp_pat
         )
 
 
-@contextmanager
-def _committed_but_unheard(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The commit happens, and the answer is lost on the way."""
-    write = store.write
-
-    @contextmanager
-    def unheard() -> Iterator[object]:
-        with write() as tx:
-            yield tx
-        raise StoreUnavailable("the answer was lost")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(store, "write", unheard)
-        yield
-
-
 def test_a_claim_whose_commit_was_not_heard_is_handed_back(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +136,7 @@ def test_a_claim_whose_commit_was_not_heard_is_handed_back(
     world = World(store, clock)
     task = world.add("a")
     engine = world.engine()
-    with _committed_but_unheard(store, monkeypatch), pytest.raises(StoreUnavailable):
+    with deaf(store, monkeypatch), pytest.raises(StoreUnavailable):
         engine.claim()
     assert world.task(task.id).live == 1
 
@@ -175,7 +158,7 @@ def test_an_end_whose_commit_was_not_heard_is_recorded_once(
     engine = world.engine()
     world.run(engine)
 
-    with _committed_but_unheard(store, monkeypatch):
+    with deaf(store, monkeypatch):
         assert not engine.collect()
     assert engine.collect()
 
