@@ -64,14 +64,17 @@ class Slots:
             self.begin_waiting()
 
     def turn_over(self) -> bool:
-        """Begin what waits in place of what has ended and is not collected; whether enough waits to go on like that."""
+        """Begin what waits in place of what has ended and is not collected; whether enough waits to go on like that.
+
+        It goes on until as much has ended as waits: what waits is done while the engine stores what ended.
+        """
         if self._checker.due or not self.waiting:
             return False
         now_s = self._clock.monotonic_s()
         ended = [each for each in self._live.values() if each.running.poll(now_s) is not None]
         self._unseen |= bool(ended)
         self.begin_waiting(sum(not each.claim.task.checks for each in ended))
-        return self.waiting > self._settings.slots
+        return self.waiting > max(self._settings.slots, len(ended))
 
     def collected(self) -> None:
         """Everything that ended was handled."""

@@ -107,6 +107,32 @@ def test_calls_ahead_are_made_in_their_order_by_the_same_process(call: Caller) -
     assert all(each.left_nothing for each in (first, *behind))
 
 
+def test_what_comes_behind_a_call_is_sent_together(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When several are there, when the engine has handed all it has, and when the call before them answers."""
+    sent: list[bytes] = []
+
+    def send(channel: Any, message: bytes, **options: Any) -> None:
+        sent.append(message)
+        real(channel, message, **options)
+
+    real = process.send
+    monkeypatch.setattr(process, "send", send)
+    first = call.start("more:hold", "go")
+
+    counts = []
+    behind = ahead(call, "note", 0, 1)
+    counts.append(len(sent))
+    call.runner.begin_waiting(0, time.monotonic())  # type: ignore[attr-defined]
+    counts.append(len(sent))
+    behind += ahead(call, "note", *range(2, 7))
+    counts.append(len(sent))
+    (call.home / "go").touch()
+    settle([first, *behind])
+
+    assert (counts, len(sent)) == ([1, 3, 3], 8)
+    assert notes(call) == ["first", *map(str, range(7))]
+
+
 @pytest.mark.parametrize(("brief_s", "most"), [(0.0, AHEAD_MAX), (1.0, BRIEF_AHEAD_MAX)])
 def test_there_is_room_for_many_behind_a_process_with_short_calls(
     call: Caller, monkeypatch: pytest.MonkeyPatch, brief_s: float, most: int
