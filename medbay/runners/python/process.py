@@ -19,7 +19,7 @@ import msgspec
 from msgspec import MsgspecError, Struct, field
 from msgspec.structs import replace
 
-from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX, BRIEF_S, needs_own_process
+from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX, BRIEF_S, KEPT_MAX, needs_own_process
 from medbay.places.environment import Encoded, own_variables
 from medbay.places.files import remove, result_beside
 from medbay.places.protocol import IDLE, Launch
@@ -146,10 +146,10 @@ class WorkerProcess:
 
     @property
     def room(self) -> int:
-        """How many more calls may be handed ahead, beyond the one it makes: none unless its calls are short."""
+        """How many more calls may wait for it, beyond the one it makes: none unless its calls are short."""
         if self.average_s is None or self.average_s >= _SHORT_S or self.overdue:
             return 0
-        ahead = BRIEF_AHEAD_MAX if self.average_s < BRIEF_S else AHEAD_MAX
+        ahead = BRIEF_AHEAD_MAX + KEPT_MAX if self.average_s < BRIEF_S else AHEAD_MAX
         return max(0, ahead + 1 - max(1, len(self.keys)))
 
     def fileno(self) -> int:
@@ -173,9 +173,11 @@ class WorkerProcess:
         return True
 
     def send_gathered(self) -> None:
-        """Send what was gathered, as far as there is room for it."""
-        while self._unsent and self._send(self._unsent[0][1]):
+        """Send what was gathered, as far as it may have that and there is room for it."""
+        room = BRIEF_AHEAD_MAX + 1 - (len(self.keys) - len(self._unsent))
+        while room > 0 and self._unsent and self._send(self._unsent[0][1]):
             self._unsent.popleft()
+            room -= 1
 
     def take_back(self) -> list[str]:
         """The calls it has not received, which are not its any more."""
