@@ -51,7 +51,7 @@ class Slots:
     @property
     def waiting(self) -> int:
         """How many attempts are claimed and not begun."""
-        return sum(self._place.waits(each.running) for each in self._live.values())
+        return self._place.count_waiting()
 
     def begin_waiting(self, more: int = 0) -> None:
         """Begin what waits, in the free slots and this many more, as long as the lease is held."""
@@ -127,5 +127,8 @@ class Slots:
         return found
 
     def _left(self) -> int:
-        here = sum(not claim.task.place for claim in self.begun)
+        live, away = len(self._live), 0
+        if self._settings.place_slots:
+            away = sum(bool(each.claim.task.place) for each in self._live.values())
+        here = live - away - self.waiting  # what waits ahead is always here
         return self._settings.slots - here - sum(not task.place for task in self._checker.waiting)

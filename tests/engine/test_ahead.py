@@ -38,6 +38,10 @@ class FeedingRunner(ScriptedRunner):
         """Until it is begun."""
         return running in self.waiting
 
+    def count_waiting(self) -> int:
+        """How many are not begun."""
+        return len(self.waiting)
+
     def left_nothing(self, running: Running) -> bool:
         """As the test says."""
         return running in self.clean

@@ -82,6 +82,11 @@ class PythonRunner:
         """Whether it is a call that is not begun, as far as is known."""
         return isinstance(running, PythonRunning) and running.waiting
 
+    def count_waiting(self) -> int:
+        """How many are, with a process or without one."""
+        with self.lock:
+            return sum(each.waiting for each in (*self._handed.values(), *self._waiting))
+
     def left_nothing(self, running: Running) -> bool:
         """Whether it is a call whose process said so, or that was never begun."""
         return isinstance(running, PythonRunning) and running.left_nothing
