@@ -18,7 +18,7 @@ from medbay.places.protocol import Feeding
 from medbay.places.spools import SPOOLS
 from medbay.places.tree import Trees
 from medbay.runners.python import call as python_call
-from medbay.runners.python import process
+from medbay.runners.python import channel, process
 from medbay.runners.python.call import PythonRunning
 from medbay.runners.python.process import Lifetime
 from medbay.runners.python.runner import PythonRunner
@@ -111,18 +111,18 @@ def test_what_comes_behind_a_call_is_sent_together(call: Caller, monkeypatch: py
     """When several are there, all have been handed over, or one before them answers; never more than it may have."""
     sent: list[bytes] = []
 
-    def send(channel: Any, message: bytes, **options: Any) -> None:
+    def send(to: Any, message: bytes, **options: Any) -> None:
         sent.append(message)
-        real(channel, message, **options)
+        real(to, message, **options)
 
-    real = process.send
+    real = channel.send
     monkeypatch.setattr(process, "send", send)
     first = call.start("more:hold", "go")
 
     counts = []
     behind = ahead(call, "note", 0, 1)
     counts.append(len(sent))
-    call.runner.begin_waiting(0, time.monotonic())  # type: ignore[attr-defined]
+    call.runner.begin_waiting(0, time.monotonic())
     counts.append(len(sent))
     behind += ahead(call, "note", *range(2, 7))
     counts.append(len(sent))
@@ -136,7 +136,7 @@ def test_what_comes_behind_a_call_is_sent_together(call: Caller, monkeypatch: py
     sent.clear()
     first = call.start("more:hold", "go")
     behind = ahead(call, "note", *range(7, 47))
-    call.runner.begin_waiting(0, time.monotonic())  # type: ignore[attr-defined]
+    call.runner.begin_waiting(0, time.monotonic())
     handed = len(sent)
     (call.home / "go").touch()
     settle([first, *behind])
@@ -149,7 +149,7 @@ def test_what_comes_behind_a_call_is_sent_together(call: Caller, monkeypatch: py
 def test_there_is_room_for_many_behind_a_process_with_short_calls(
     call: Caller, monkeypatch: pytest.MonkeyPatch, brief_s: float, most: int
 ) -> None:
-    """For 8, where they are brief for 32 and as many that stay here; none before anything is known of it, nor behind a call that lasts."""
+    """For 8, where they are brief for 64; none before anything is known of it, nor behind a call that lasts."""
     monkeypatch.setattr(process, "BRIEF_S", brief_s)
     runner, here = call.runner, str(call.home)
     assert isinstance(runner, Feeding)
