@@ -51,7 +51,7 @@ class Slots:
     @property
     def waiting(self) -> int:
         """How many attempts are claimed and not begun."""
-        return sum(self._place.waits(each.running) for each in self._live.values())
+        return self._place.count_waiting()
 
     def begin_waiting(self, more: int = 0) -> None:
         """Begin what waits, in the free slots and this many more, as long as the lease is held."""
@@ -64,14 +64,17 @@ class Slots:
             self.begin_waiting()
 
     def turn_over(self) -> bool:
-        """Begin what waits in place of what has ended and is not collected; whether enough waits to go on like that."""
+        """Begin what waits in place of what has ended and is not collected; whether enough waits to go on like that.
+
+        It goes on until as much has ended as waits: what waits is done while the engine stores what ended.
+        """
         if self._checker.due or not self.waiting:
             return False
         now_s = self._clock.monotonic_s()
         ended = [each for each in self._live.values() if each.running.poll(now_s) is not None]
         self._unseen |= bool(ended)
         self.begin_waiting(sum(not each.claim.task.checks for each in ended))
-        return self.waiting > self._settings.slots
+        return self.waiting > max(self._settings.slots, len(ended))
 
     def collected(self) -> None:
         """Everything that ended was handled."""
@@ -124,5 +127,8 @@ class Slots:
         return found
 
     def _left(self) -> int:
-        here = sum(not claim.task.place for claim in self.begun)
+        live, away = len(self._live), 0
+        if self._settings.place_slots:
+            away = sum(bool(each.claim.task.place) for each in self._live.values())
+        here = live - away - self.waiting  # what waits ahead is always here
         return self._settings.slots - here - sum(not task.place for task in self._checker.waiting)

@@ -94,10 +94,11 @@ class Here:
 
     def waits(self, running: Running) -> bool:
         """Whether it is claimed ahead and not begun."""
-        for each in self._feeding:  # noqa: SIM110 - asked of every live attempt in every round: a loop, for its price
-            if each.waits(running):
-                return True
-        return False
+        return any(each.waits(running) for each in self._feeding)
+
+    def count_waiting(self) -> int:
+        """How many are."""
+        return sum(each.count_waiting() for each in self._feeding)
 
     def begin_waiting(self, slots: Callable[[], int], monotonic_s: float) -> None:
         """Begin what waits, runner by runner; each takes of the slots what the one before left."""

@@ -137,6 +137,10 @@ class Feeding(Protocol):
         """Whether it was handed ahead and is not begun: then it takes no slot."""
         ...
 
+    def count_waiting(self) -> int:
+        """How many of its own do; asked many times in every round."""
+        ...
+
     def left_nothing(self, running: Running) -> bool:
         """Whether it has ended and it is known that no process of it is left anywhere."""
         ...
@@ -197,6 +201,10 @@ class Place(Protocol):
 
     def waits(self, running: Running) -> bool:
         """Whether it is claimed ahead and not begun."""
+        ...
+
+    def count_waiting(self) -> int:
+        """How many are; all of them run here."""
         ...
 
     def begin_waiting(self, slots: Callable[[], int], monotonic_s: float) -> None:

@@ -77,6 +77,10 @@ class Places:
         """Whether it is claimed ahead and not begun."""
         return self._here.waits(running)
 
+    def count_waiting(self) -> int:
+        """How many are; only this machine takes anything ahead."""
+        return self._here.count_waiting()
+
     def begin_waiting(self, slots: Callable[[], int], monotonic_s: float) -> None:
         """Begin what waits on this machine."""
         self._here.begin_waiting(slots, monotonic_s)

@@ -57,6 +57,10 @@ class AheadRunner:
         """Whether it is a command that waits."""
         return isinstance(running, CommandAhead) and running.waiting
 
+    def count_waiting(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
     def left_nothing(self, running: Running) -> bool:
         """Whether it was never begun."""
         return isinstance(running, CommandAhead) and running.never_begun

@@ -38,6 +38,10 @@ class FeedingRunner(ScriptedRunner):
         """Until it is begun."""
         return running in self.waiting
 
+    def count_waiting(self) -> int:
+        """How many are not begun."""
+        return len(self.waiting)
+
     def left_nothing(self, running: Running) -> bool:
         """As the test says."""
         return running in self.clean
@@ -139,6 +143,26 @@ def test_much_that_waits_lets_ends_be_stored_together(world: World, runner: Feed
     for each in runner.running[:3]:
         each.outcome = Succeeded()
     assert not engine.slots.turn_over()
+
+
+def test_as_much_as_waits_is_stored_while_that_is_done(world: World, runner: FeedingRunner) -> None:
+    """The engine does not look on while the processes work on what they have."""
+    for _ in range(12):
+        add(world, runner)
+    runner.room = 10
+    engine = world.engine(slots=2, runners={"python": runner})
+    world.run(engine, ticks=2)
+    waiting = engine.slots.waiting
+
+    for each in runner.running[:3]:
+        each.outcome = Succeeded()
+    few = engine.slots.turn_over()
+    for each in runner.running[: waiting // 2 + 2]:
+        each.outcome = Succeeded()
+    many = engine.slots.turn_over()
+
+    assert (waiting, few, many) == (10, True, False)
+    assert engine.slots.waiting > engine.settings.slots
 
 
 def test_nothing_that_waits_begins_without_the_lease(world: World, runner: FeedingRunner) -> None:

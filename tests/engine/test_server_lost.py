@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from medbay.bay import Bay
-from medbay.core.attempt.ahead import BRIEF_AHEAD_MAX
+from medbay.core.attempt.ahead import BRIEF_AHEAD_MAX, KEPT_MAX
 from medbay.errors import StoreUnavailable
 from medbay.places.processes import marks
 from medbay.store.database import Store
@@ -124,7 +124,7 @@ def test_two_workers_one_killed_and_the_server_restarted(server: Server, tmp_pat
         wait_for(lambda: _reachable(bay))
         outcomes = check_record(bay, tmp_path, made)
         assert set(outcomes) <= {"succeeded", "lost", "requeued"}
-        assert outcomes["lost"] <= 4 * (1 + BRIEF_AHEAD_MAX), (
+        assert outcomes["lost"] <= 4 * (1 + BRIEF_AHEAD_MAX + KEPT_MAX), (
             "only what the dead worker ran or had claimed ahead is lost"
         )
 

@@ -30,7 +30,9 @@ def test_what_ended_beside_a_commit_wakes_the_engine() -> None:
     assert engine.slots.wake_s() == clock.monotonic_s()
     assert engine.next_wake_s() == clock.monotonic_s()
 
-    engine.live["more", 1] = Live(first.claim, ahead)
+    more = ScriptedRunning(first.running.launch, None)  # type: ignore[attr-defined]
+    runner.waiting.append(more)
+    engine.live["more", 1] = Live(first.claim, more)
     assert engine.slots.wake_s() == clock.monotonic_s() + GATHER_S
     engine.live.pop(("ahead", 1))
     engine.live.pop(("more", 1))

@@ -59,9 +59,14 @@ class Pool:
         """The one at work in this directory that has the fewest calls ahead, if it takes another."""
         found, most = None, 0
         for worker in self._busy:
-            if (room := worker.room) > most and worker.cwd == cwd:
+            if (room := worker.room) > most and (worker.cwd is cwd or worker.cwd == cwd):
                 found, most = worker, room
         return found
+
+    def send_gathered(self) -> None:
+        """No call waits here any longer for others to be sent with."""
+        for worker in self._busy:
+            worker.send_gathered()
 
     def room_ahead(self, free: int) -> dict[str, int]:
         """By directory: behind the calls that are being made, and behind those that idle ones will begin."""

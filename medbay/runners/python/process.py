@@ -10,6 +10,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +19,7 @@ import msgspec
 from msgspec import MsgspecError, Struct, field
 from msgspec.structs import replace
 
-from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX, BRIEF_S, needs_own_process
+from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX, BRIEF_S, KEPT_MAX, needs_own_process
 from medbay.places.environment import Encoded, own_variables
 from medbay.places.files import remove, result_beside
 from medbay.places.protocol import IDLE, Launch
@@ -28,6 +29,7 @@ from medbay.runners.result import retry_after
 
 _SHORT_S: Final = 0.010  # a process whose calls take longer than this on average is handed none ahead
 _NEWEST_SHARE: Final = 0.2  # what the newest call counts for in that average
+_GATHERED_MAX: Final = 8  # a message wakes the process, which may take the engine's processor: so many at once
 _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv.pop(1)); from medbay.runners.python.worker import main; main(sys.argv[1:])"
 )
@@ -131,6 +133,7 @@ class WorkerProcess:
         self.average_s: float | None = None  # how long its calls take; a successor expects what its predecessor saw
         self._calls, self._unread = inbox  # where calls are sent to, and where they are until it receives them
         self._answers = answers
+        self._unsent: deque[tuple[str, bytes]] = deque()  # handed behind a call it makes, and gathered for a while
         self._events = select.epoll()
         self._events.register(answers, select.EPOLLIN)
         if child.pidfd >= 0:
@@ -143,10 +146,10 @@ class WorkerProcess:
 
     @property
     def room(self) -> int:
-        """How many more calls may be handed ahead, beyond the one it makes: none unless its calls are short."""
+        """How many more calls may wait for it, beyond the one it makes: none unless its calls are short."""
         if self.average_s is None or self.average_s >= _SHORT_S or self.overdue:
             return 0
-        ahead = BRIEF_AHEAD_MAX if self.average_s < BRIEF_S else AHEAD_MAX
+        ahead = BRIEF_AHEAD_MAX + KEPT_MAX if self.average_s < BRIEF_S else AHEAD_MAX
         return max(0, ahead + 1 - max(1, len(self.keys)))
 
     def fileno(self) -> int:
@@ -154,14 +157,27 @@ class WorkerProcess:
         return self._events.fileno()
 
     def hand(self, key: str, message: bytes) -> bool:
-        """Hand it a call without waiting; False when it takes none any more."""
-        try:
-            send(self._calls, message)
-        except OSError:
+        """Hand it a call without waiting; False when it takes none any more.
+
+        What comes behind a call that it makes may be gathered here first: `send_gathered` is called when that answers.
+        """
+        at_work = len(self.keys) > len(self._unsent)
+        if not at_work and not self._send(message):
             return False
+        if at_work:
+            self._unsent.append((key, message))
         self.keys.append(key)
         self.handed += 1
+        if len(self._unsent) >= _GATHERED_MAX:
+            self.send_gathered()
         return True
+
+    def send_gathered(self) -> None:
+        """Send what was gathered, as far as it may have that and there is room for it."""
+        room = BRIEF_AHEAD_MAX + 1 - (len(self.keys) - len(self._unsent))
+        while room > 0 and self._unsent and self._send(self._unsent[0][1]):
+            self._unsent.popleft()
+            room -= 1
 
     def take_back(self) -> list[str]:
         """The calls it has not received, which are not its any more."""
@@ -174,6 +190,8 @@ class WorkerProcess:
             if message is None:
                 break
             taken.append(marshal.loads(message)["key"])
+        taken += [key for key, _ in self._unsent]
+        self._unsent.clear()
         for key in taken:
             self.keys.remove(key)
         self.handed -= len(taken)
@@ -212,6 +230,13 @@ class WorkerProcess:
         if self.spool:
             remove(self.spool)
             remove(result_beside(self.spool))
+
+    def _send(self, message: bytes) -> bool:
+        try:
+            send(self._calls, message)
+        except OSError:
+            return False
+        return True
 
     def _count(self, answer: CallAnswer) -> None:
         self.keys.popleft()
@@ -275,10 +300,19 @@ def _answer(message: bytes, attempt_key: str) -> CallAnswer | None:
         said = _read_answer(message)
         if said.key != attempt_key:
             return None  # a child that one of its calls forked
-        return replace(said, value=_read_json(said.value))
+        return replace(said, value=None if said.value == "null" else _read_json(said.value))
     except (MsgspecError, ValueError, TypeError, RecursionError) as error:
         raise Closed("what it sent is no answer") from error
 
 
 _read_answer: Final = msgspec.json.Decoder(CallAnswer).decode
-_read_json: Final = json.JSONDecoder().decode  # `json.loads` looks for an encoding each time
+_decoder: Final = json.JSONDecoder()
+
+
+def _read_json(text: str) -> Any:
+    """As `json.loads` reads it, which looks for an encoding and for space around it each time."""
+    with suppress(ValueError):
+        value, end = _decoder.raw_decode(text)
+        if end == len(text):
+            return value
+    return _decoder.decode(text)

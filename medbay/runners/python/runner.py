@@ -71,6 +71,7 @@ class PythonRunner:
         """Begin as many of the calls that only wait as there are free slots."""
         with self.lock:
             self._dispatch(monotonic_s, slots=free)
+            self._pool.send_gathered()
 
     def room_ahead(self, free: int) -> Mapping[str, int]:
         """How many calls may be handed ahead; none while some wait for a process as it is."""
@@ -80,6 +81,11 @@ class PythonRunner:
     def waits(self, running: Running) -> bool:
         """Whether it is a call that is not begun, as far as is known."""
         return isinstance(running, PythonRunning) and running.waiting
+
+    def count_waiting(self) -> int:
+        """How many are, with a process or without one."""
+        with self.lock:
+            return sum(each.waiting for each in (*self._handed.values(), *self._waiting))
 
     def left_nothing(self, running: Running) -> bool:
         """Whether it is a call whose process said so, or that was never begun."""
@@ -250,7 +256,9 @@ class PythonRunner:
                 limit_softly(worker.pid, memory_bytes=None)
             if worker.keys:
                 self._handed[worker.keys[0]].begin(monotonic_s)
-        if not worker.keys:
+        if worker.keys:
+            worker.send_gathered()
+        else:
             self._pool.keep_ready(worker)
             self._dispatch(monotonic_s, slots=1)  # the slot of the call that ended
         return heard

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX
+from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX, KEPT_MAX
 from medbay.core.outcome import Cancelled, Failed, Outcome, Requeued, Succeeded, TimedOut
 from medbay.places import files
 from medbay.places.protocol import Feeding
 from medbay.places.spools import SPOOLS
 from medbay.places.tree import Trees
 from medbay.runners.python import call as python_call
-from medbay.runners.python import process
+from medbay.runners.python import channel, process
 from medbay.runners.python.call import PythonRunning
 from medbay.runners.python.process import Lifetime
 from medbay.runners.python.runner import PythonRunner
@@ -107,11 +107,49 @@ def test_calls_ahead_are_made_in_their_order_by_the_same_process(call: Caller) -
     assert all(each.left_nothing for each in (first, *behind))
 
 
-@pytest.mark.parametrize(("brief_s", "most"), [(0.0, AHEAD_MAX), (1.0, BRIEF_AHEAD_MAX)])
+def test_what_comes_behind_a_call_is_sent_together(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When several are there, all have been handed over, or one before them answers; never more than it may have."""
+    sent: list[bytes] = []
+
+    def send(to: Any, message: bytes, **options: Any) -> None:
+        sent.append(message)
+        real(to, message, **options)
+
+    real = channel.send
+    monkeypatch.setattr(process, "send", send)
+    first = call.start("more:hold", "go")
+
+    counts = []
+    behind = ahead(call, "note", 0, 1)
+    counts.append(len(sent))
+    call.runner.begin_waiting(0, time.monotonic())
+    counts.append(len(sent))
+    behind += ahead(call, "note", *range(2, 7))
+    counts.append(len(sent))
+    (call.home / "go").touch()
+    settle([first, *behind])
+
+    assert (counts, len(sent)) == ([1, 3, 3], 8)
+    assert notes(call) == ["first", *map(str, range(7))]
+
+    (call.home / "go").unlink()
+    sent.clear()
+    first = call.start("more:hold", "go")
+    behind = ahead(call, "note", *range(7, 47))
+    call.runner.begin_waiting(0, time.monotonic())
+    handed = len(sent)
+    (call.home / "go").touch()
+    settle([first, *behind])
+
+    assert (handed, len(sent)) == (1 + BRIEF_AHEAD_MAX, 41)
+    assert notes(call) == ["first", *map(str, range(47))]
+
+
+@pytest.mark.parametrize(("brief_s", "most"), [(0.0, AHEAD_MAX), (1.0, BRIEF_AHEAD_MAX + KEPT_MAX)])
 def test_there_is_room_for_many_behind_a_process_with_short_calls(
     call: Caller, monkeypatch: pytest.MonkeyPatch, brief_s: float, most: int
 ) -> None:
-    """For 8, where they are brief for 32; none before anything is known of it, nor behind a call that lasts."""
+    """For 8, where they are brief for 64; none before anything is known of it, nor behind a call that lasts."""
     monkeypatch.setattr(process, "BRIEF_S", brief_s)
     runner, here = call.runner, str(call.home)
     assert isinstance(runner, Feeding)
