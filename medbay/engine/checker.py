@@ -177,6 +177,7 @@ def _at_work(
     if check.position != LANDING:
         return replace(launch, cwd=Path(work.directory), env={**without_hooks(launch.env), **launch.env})
     asked = requested(task)
-    command = landing.start_command(work, asked.name if asked is not None else task.id, task.title, trackers)
+    name = asked.name if asked is not None else task.id
+    command = landing.start_command(work, name, task.title, trackers, asked=f"{task.id}:{launch.number}")
     waits_s = (launch.timeout_s or 0) + (work.pr_wait_s if work.on_pass == "pr" else 0)
     return replace(launch, part="landing", cwd=Path(work.repository), command=command, timeout_s=waits_s)

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -37,12 +38,14 @@ _PROGRAM: Final = (
 )
 
 
-def start_command(work: WorkSeen, name: str, title: str, trackers: Collection[TrackerSource] = ()) -> tuple[str, ...]:
-    """How the landing of a piece of work is started as a process; `trackers` may have its pull request."""
+def start_command(
+    work: WorkSeen, name: str, title: str, trackers: Collection[TrackerSource] = (), *, asked: str
+) -> tuple[str, ...]:
+    """How the landing of a piece of work is started as a process, for an attempt; a tracker may have its request."""
     words: tuple[str, ...] = (PACKAGE, work.repository, name, work.on_pass, title)
     if work.on_pass == "pr":
         known = msgspec.json.encode([each for each in trackers if each.kind == "github"]).decode()
-        words += (str(work.pr_wait_s), str(work.pr_rounds), known)
+        words += (asked, str(work.pr_wait_s), str(work.pr_rounds), known)
     return (sys.executable, "-P", "-c", _PROGRAM, *words)
 
 
@@ -51,13 +54,17 @@ def main(repository: str, name: str, on_pass: str, title: str, *request: str) ->
     branch = Branch(Git(repository), name)
     try:
         if on_pass == "pr":
-            wait_s, rounds, known = request
+            asked, wait_s, rounds, known = request
             trackers = msgspec.json.decode(known, type=tuple[TrackerSource, ...])
-            landed = PullRequest(branch, rounds=int(rounds), trackers=trackers).land(title, wait_s=float(wait_s))
+            made = PullRequest(branch, rounds=int(rounds), trackers=trackers)
+            landed = made.land(title, asked=asked, wait_s=float(wait_s))
         else:
             landed = branch.merge(title)
     except MedbayError as error:
         print(error)
+        return CANNOT
+    except Exception:  # Python's own exit code would say that there is a conflict
+        traceback.print_exc()
         return CANNOT
     print(landed.words)
     return {"conflict": CONFLICT, "refused": PR_REFUSED, "given_up": PR_GIVEN_UP}.get(landed.how, 0)

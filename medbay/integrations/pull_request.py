@@ -22,6 +22,7 @@ WORDS_MAX: Final = 40_000  # of all that is said
 _PUSHED: Final = "medbayPushed"
 _ROUNDS: Final = "medbayRounds"
 _TOLD: Final = "medbayTold"
+_TELLING: Final = "medbayTelling"  # both of what was said last and may not be stored yet, and who had asked
 
 
 class OwnedBranch(Protocol):
@@ -102,10 +103,11 @@ class PullRequest:
         self._rounds = rounds
         self._trackers = trackers
 
-    def land(self, title: str, *, wait_s: float) -> Landed:
+    def land(self, title: str, *, asked: str, wait_s: float) -> Landed:
         """Push it, ask for its merge, and wait for what its checks say; with nobody to ask or no remote it is kept.
 
-        What was pushed and asked for before is only looked at: others may have pushed to it, or ended it.
+        What was pushed and asked for before is only looked at: others may have pushed to it, or ended it. Whoever asks
+        once more as the same one has lost the answer, and hears it again.
         """
         branch, base, remote = self._branch, self._base, self._remote
         if not base or self._git.ask("remote", "get-url", remote) is None:
@@ -116,6 +118,7 @@ class PullRequest:
             if error.kind != "missing":
                 raise
             return Landed(how="kept", words=f"kept on {branch.branch}: {error}")
+        self._settle_told(asked)
         head, wait = branch.head, _Wait(wait_s)
         found = wait.answered(lambda: self._found(host, head)) if self._known(_PUSHED) == head else None
         url = found.url if found is not None else ""
@@ -126,11 +129,12 @@ class PullRequest:
             waiting = found.state == "open" and (found.waiting or not found.checked)
             return Landed(how="pr", url=url, into=base, words=f"pull request {url}", waiting=waiting)
         back = self._came_back(url, found)
-        self.note(back)
+        self._keep(_TELLING, f"{asked} {back.round} {back.told}")
         return Landed(how="given_up" if back.given_up else "refused", url=url, words=back.words)
 
     def look(self) -> CameBack | str:
         """What checks and reviewers say that nobody was told; else how it ended, empty while nothing is to be done."""
+        self._settle_told()
         found = self._found(self._host())
         if found.state != "open":
             return f"it is {found.state}"
@@ -138,8 +142,17 @@ class PullRequest:
 
     def note(self, back: CameBack) -> None:
         """What came back is told: it does not come back again, and it was one of so many rounds."""
-        self._git.run("config", self._key(_ROUNDS), str(back.round))
-        self._git.run("config", self._key(_TOLD), back.told)
+        self._keep(_ROUNDS, str(back.round))
+        self._keep(_TOLD, back.told)
+
+    def _settle_told(self, asked: str = "") -> None:
+        """What was said to another one before was stored: there would be no next one otherwise."""
+        before, _, said = self._known(_TELLING).partition(" ")
+        if before and before != asked:
+            count, _, told = said.partition(" ")
+            self._keep(_ROUNDS, count)
+            self._keep(_TOLD, told)
+            self._git.run("config", "--unset", self._key(_TELLING))
 
     @property
     def _base(self) -> str:
@@ -163,11 +176,11 @@ class PullRequest:
         branch, base, pushed = self._branch, self._base, f"{head}:refs/heads/{self._branch.branch}"
         self._git.run("push", "--quiet", "--force", self._remote, pushed, timeout_s=LONG_S)
         if not self._known(_TOLD):
-            self._git.run("config", self._key(_TOLD), _moment(time.time()))
+            self._keep(_TOLD, _moment(time.time()))
         kind, owner = branch.owner
         told = f"Made by the {kind.lower()} {owner}.\n\n{branch.diff(stat=True)}"
         url = wait.answered(lambda: host.open_pull_request(branch.branch, base=base, title=title, body=told))
-        self._git.run("config", self._key(_PUSHED), head)
+        self._keep(_PUSHED, head)
         return url
 
     def _wait(self, host: CodeHost, head: str, wait: _Wait, found: _Found | None) -> _Found:
@@ -214,6 +227,9 @@ class PullRequest:
 
     def _key(self, name: str) -> str:
         return f"branch.{self._branch.branch}.{name}"
+
+    def _keep(self, name: str, value: str) -> None:
+        self._git.run("config", self._key(name), value)
 
     def _known(self, name: str) -> str:
         return self._git.ask("config", self._key(name)) or ""

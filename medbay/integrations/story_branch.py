@@ -45,9 +45,9 @@ def land(
             back = f"git revert {story.git.revert_commit[:12]} brings it back"
             return Landed(how="kept", words=f"kept on {branch.branch}: its merge was reverted, and {back}")
         if on_pass == "pr":
-            return PullRequest(branch, rounds=rounds, trackers=trackers).land(
-                f"Story {story.id}: {story.title}", wait_s=0.0
-            )
+            made = PullRequest(branch, rounds=rounds, trackers=trackers)
+            gate = f"{story.id}:{story.git.landing}"  # the run whose pass it is
+            return made.land(f"Story {story.id}: {story.title}", asked=gate, wait_s=0.0)
         return branch.merge(title)
     except TrackerError as error:  # who is away for a while, with a request made before, is asked again
         if error.holds and story.git.pull_request:
