@@ -62,7 +62,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kept", type=Path, metavar="DIR", help="keep what the peers install here for the next run")
     parser.add_argument("--add", action="store_true", help="keep the report's other scenarios (with the name peers)")
     parser.add_argument("--docs", type=Path, metavar="DIR", default=report.DOCS, help="where to write the report")
-    chosen = parser.parse_args()
+    chosen = parser.parse_intermixed_args()  # names may stand behind options, as docs/benchmarks.md has them
     if unknown := [name for name in chosen.names if name not in names]:
         parser.error(f"no measurement {unknown[0]!r}; there are {', '.join(names)}")
     return chosen
