@@ -315,7 +315,11 @@ def following(cli: Cli, ignored: str) -> Iterator[subprocess.Popen[str]]:
     trap = f"trap '' {ignored}; " if ignored else ""
     start = f"{trap}exec {quote(str(COMMAND))} events -f --json"
     with subprocess.Popen(
-        start, shell=True, cwd=cli.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ["env", "--default-signal=HUP", "sh", "-c", start],  # whatever the caller of the tests ignores
+        cwd=cli.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             assert process.stdout is not None

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from medbay.core import lifecycles
@@ -41,6 +41,7 @@ MOVES = st.sampled_from([*ALL, *(["forward"] * 12), "unblock", "sync", "moved by
 
 @settings(max_examples=7)
 @given(st.lists(MOVES, max_size=25))
+@example(steps=["blocked", "cancelled"])
 def test_a_person_may_do_what_the_table_says_and_the_folder_follows(steps: list[str]) -> None:
     """Any sequence of commands, with hands in the folders in between."""
     with tempfile.TemporaryDirectory() as folder:
