@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
-from medbay.core.attempt.ahead import AHEAD_MAX, COMMANDS, WAITING_S
+from medbay.core.attempt.ahead import BRIEF_AHEAD_MAX, COMMANDS, WAITING_S
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued
 from medbay.errors import SpawnFailed
 from medbay.places.protocol import Identity, Launch, Running
@@ -49,7 +49,7 @@ class AheadRunner:
         pace = self.commands.pace
         if not pace.is_short or pace.average_s is None:
             return {}
-        behind_each = min(AHEAD_MAX, int(_WAIT_S / max(pace.average_s, 0.001)))
+        behind_each = min(BRIEF_AHEAD_MAX, int(_WAIT_S / max(pace.average_s, 0.001)))
         room = behind_each * (free + pace.at_work) - len(self._waiting)
         return {COMMANDS: room} if room > 0 else {}
 

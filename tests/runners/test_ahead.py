@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.attempt.ahead import AHEAD_MAX, COMMANDS, WAITING_S
+from medbay.core.attempt.ahead import BRIEF_AHEAD_MAX, COMMANDS, WAITING_S
 from medbay.core.outcome import Cancelled, Failed, Requeued, Succeeded
 from medbay.places.protocol import LASTING_S, Feeding, Launch
 from medbay.places.tree import Trees
@@ -55,10 +55,10 @@ def test_nothing_waits_before_a_command_was_seen_to_be_short(tmp_path: Path) -> 
     ended(runner, tmp_path, took_s=0.001)
 
     assert isinstance(runner, Feeding)
-    assert (before, runner.room_ahead(2)) == ({}, {COMMANDS: 2 * AHEAD_MAX})
+    assert (before, runner.room_ahead(2)) == ({}, {COMMANDS: 2 * BRIEF_AHEAD_MAX})
 
 
-@pytest.mark.parametrize(("took_s", "room"), [(0.002, 8), (0.04, 2), (0.06, 0), (3.0, 0)])
+@pytest.mark.parametrize(("took_s", "room"), [(0.002, 32), (0.01, 10), (0.04, 2), (0.06, 0), (3.0, 0)])
 def test_the_longer_commands_take_the_fewer_wait(tmp_path: Path, took_s: float, room: int) -> None:
     """So that none waits for long; those that last wait for no other."""
     runner = AheadRunner(ShellRunner(Trees(0.3)))
@@ -72,10 +72,10 @@ def test_one_long_command_is_enough_to_claim_none_ahead(tmp_path: Path, runner: 
     """Until a number of short ones came after it."""
     ended(runner, tmp_path, took_s=1.0)
     after_the_long_one = runner.room_ahead(1)
-    for _ in range(20):
+    for _ in range(40):
         ended(runner, tmp_path, took_s=0.001)
 
-    assert (after_the_long_one, runner.room_ahead(1)) == ({}, {COMMANDS: AHEAD_MAX})
+    assert (after_the_long_one, runner.room_ahead(1)) == ({}, {COMMANDS: BRIEF_AHEAD_MAX})
 
 
 def test_nothing_waits_behind_a_command_that_lasts(tmp_path: Path, runner: AheadRunner) -> None:
@@ -84,7 +84,11 @@ def test_nothing_waits_behind_a_command_that_lasts(tmp_path: Path, runner: Ahead
     before = runner.room_ahead(0)
     running.poll(time.monotonic() + LASTING_S)
 
-    assert (before, runner.room_ahead(0), runner.room_ahead(1)) == ({COMMANDS: AHEAD_MAX}, {}, {COMMANDS: AHEAD_MAX})
+    assert (before, runner.room_ahead(0), runner.room_ahead(1)) == (
+        {COMMANDS: BRIEF_AHEAD_MAX},
+        {},
+        {COMMANDS: BRIEF_AHEAD_MAX},
+    )
     running.kill()
     finish(running)
 
@@ -93,10 +97,10 @@ def test_what_waits_takes_room(tmp_path: Path, runner: AheadRunner) -> None:
     """All that there is, at most."""
     waiting = ahead(runner, tmp_path, ["true"], count=3)
 
-    assert runner.room_ahead(1) == {COMMANDS: AHEAD_MAX - 3}
+    assert runner.room_ahead(1) == {COMMANDS: BRIEF_AHEAD_MAX - 3}
     for each in waiting:
         each.kill()
-    assert runner.room_ahead(1) == {COMMANDS: AHEAD_MAX}
+    assert runner.room_ahead(1) == {COMMANDS: BRIEF_AHEAD_MAX}
 
 
 def test_commands_that_wait_start_in_their_order_as_slots_come_free(tmp_path: Path, runner: AheadRunner) -> None:

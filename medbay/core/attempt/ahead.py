@@ -12,7 +12,7 @@ from medbay.core.model import Task
 
 COMMANDS: Final = "commands"  # the place in which commands wait; Python calls wait in their directories
 AHEAD_MAX: Final = 8  # what may wait behind one that is being done
-BRIEF_AHEAD_MAX: Final = 32  # the same where one takes less than BRIEF_S
+BRIEF_AHEAD_MAX: Final = 32  # the same where one takes less than BRIEF_S, and of commands, which start a process each
 KEPT_MAX: Final = 32  # and as many again stay with the engine: those are done while it stores the ends of the others
 BRIEF_S: Final = 0.001
 WAITING_S: Final = 1.0  # what was not begun by then is handed back, for others to have

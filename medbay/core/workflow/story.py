@@ -161,8 +161,7 @@ def on_cancel(case: StoryCase, now: int, *, actor: str, asked: Sequence[Question
     """End it for good, with the tasks of the phase that runs; what depends on it is blocked for a person."""
     draft = draft_of(case, now, actor=actor)
     draft.move("cancelled", why)
-    draft.set(blocked_from="")
-    draft.set(driven=False, waiting=False, run=0, git=replace(case.story.git, landing=0))
+    draft.set(blocked_from="", driven=False, waiting=False, run=0, git=replace(case.story.git, landing=0))
     closing = [closed(draft, each, "cancelled") for each in asked]
     made, run = [_stopped(each, now, actor) for each in case.tasks if not each.finished], case.run
     if run is not None:
