@@ -290,6 +290,14 @@ def test_no_feature_is_without_a_caller() -> None:
     expect_none(f"{name}: take it off FOR_USERS" for name in sorted(FOR_USERS - uncalled))
 
 
+def test_every_decision_is_in_the_index_by_number() -> None:
+    """A page that nothing leads to is not read."""
+    docs = ROOT / "docs"
+    listed = re.findall(r"\]\(decisions/(\S+\.md)\)", (docs / "index.md").read_text(encoding="utf-8"))
+
+    assert listed == sorted(each.name for each in (docs / "decisions").glob("*.md"))
+
+
 def test_nothing_is_left_for_later_in_the_text() -> None:
     """What is not done is not in the code."""
     expect_none(found_in(LEFTOVER, [path for path in tracked() if not is_test_data(path)]))
