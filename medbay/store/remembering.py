@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from medbay.env import Clock
+from medbay.store import migrations
 from medbay.store.batch import Values
 from medbay.store.database import Row
+from medbay.store.dialect import SQLITE
 from medbay.store.sqlite import SqliteStore, SqliteTx
 
 KEPT_MAX: Final = 200  # of one statement; answers to a question that names the time are never asked for again
@@ -180,3 +182,15 @@ class MemoryStore(SqliteStore):
             self._reader = ReadBlock(tx)
         self._reader.now(self._clock.now_ms())
         return self._reader
+
+    def _migrate(self) -> Sequence[str]:
+        _empty().backup(self._connection)
+        return ()
+
+
+@cache
+def _empty() -> sqlite3.Connection:
+    """A store that was migrated once; the statements of all migrations take longer than many a world's commits."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrations.migrate(connection, SQLITE)
+    return connection

@@ -194,7 +194,7 @@ class SqliteStore:
         self.migrated: Sequence[str] = ()
         try:
             with self._translated:
-                self.migrated = migrations.migrate(self._connection, SQLITE)
+                self.migrated = self._migrate()
             self.store_id = self._identify(new_store_id, machine_id)
             self._log_inode = inode(f"{self._path}-wal") if self._path != ":memory:" else None
         except BaseException:
@@ -267,6 +267,9 @@ class SqliteStore:
         if self._commits is not None:
             self._commits.close()
         self._connection.close()
+
+    def _migrate(self) -> Sequence[str]:
+        return migrations.migrate(self._connection, SQLITE)
 
     def _begin_writing(self) -> None:
         """Take the one place of a writer.
