@@ -21,7 +21,7 @@ from medbay.places.orders import AttemptReport, read_order, write_report
 from medbay.places.protocol import AttemptKey
 from medbay.places.temporal_worker import CUT_OFF_AT
 from medbay.sim.cluster import BEAT_SHARE, ClusterEntry, SimCluster
-from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess
+from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess, write_nothing
 from medbay.sim.plan import MINUTE, SECOND
 from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import NEVER_MS, Work
@@ -206,7 +206,7 @@ class SimPlaceWorker:
         )
         self._killers = runner.killers
         kinds = {"shell": runner, "triage": runner, "agent": runner}
-        self._here = Here(kinds, SimLeftovers(self.machine, clock))
+        self._here = Here(kinds, SimLeftovers(self.machine, clock), write=write_nothing)
         self._reached_ms, self._stopping = None, False
         if not self._linked:
             self._reached_ms = clock.elapsed_ms

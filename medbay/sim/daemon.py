@@ -24,7 +24,7 @@ from medbay.service import waking
 from medbay.service.attempts import Capacity, Claim
 from medbay.sim.clock import VirtualClock
 from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
-from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess
+from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess, write_nothing
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import AGENT, ELSEWHERE, NEVER_MS, Work
@@ -300,6 +300,7 @@ class SimDaemon:
             {"shell": runner, "triage": runner, "agent": runner},
             SimLeftovers(self.machine, ground.clock),
             measure=lambda: ground.work.short_of(self.machine.name, ground.clock.elapsed_ms),
+            write=write_nothing,
         )
         if ground.elsewhere is None or not self._knows_elsewhere:
             return here
