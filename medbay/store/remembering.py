@@ -22,7 +22,9 @@ from medbay.store.sqlite import SqliteStore, SqliteTx
 KEPT_MAX: Final = 200  # of one statement; answers to a question that names the time are never asked for again
 _READS: Final = re.compile(r"\b(?:FROM|JOIN) (\w+)")
 _WRITES: Final = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
-_ASKS: Final = ("SELECT ", "WITH ")
+_ASKS: Final = ("SELECT ", "WITH ", "PRAGMA user_version")
+
+Asked = tuple[frozenset[str] | None, dict[Values, list[Row]]]  # the tables a statement reads, and its answers
 
 
 @lru_cache(maxsize=4_096)
@@ -44,25 +46,22 @@ class Answers:
     """What the store answered, by statement and values, as far as it still holds."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, dict[Values, list[Row]]] = {}
+        self.known: dict[str, Asked] = {}
         self._by_table: dict[str, list[dict[Values, list[Row]]]] = {}
 
-    def of(self, sql: str, tables: frozenset[str]) -> dict[Values, list[Row]]:
-        """Where the answers of a statement are kept."""
-        kept = self._kept.get(sql)
-        if kept is None:
-            kept = self._kept[sql] = {}
-            for table in tables:
-                self._by_table.setdefault(table, []).append(kept)
-        elif len(kept) > KEPT_MAX:
-            kept.clear()
-        return kept
+    def meet(self, sql: str) -> Asked:
+        """A statement that is asked for the first time."""
+        asked = self.known[sql] = (tables_read(sql), {})
+        for table in asked[0] or ():
+            self._by_table.setdefault(table, []).append(asked[1])
+        return asked
 
     def forget(self, tables: set[str]) -> None:
         """Something was committed that wrote these tables."""
         for table in tables:
             for kept in self._by_table.get(table, ()):
-                kept.clear()
+                if kept:
+                    kept.clear()
 
 
 class RememberingTx(SqliteTx):
@@ -81,7 +80,7 @@ class RememberingTx(SqliteTx):
         key = tuple(params)
         found = kept.get(key)
         if found is None:
-            found = kept[key] = super().rows(sql, params)
+            found = self._keep(kept, key, super().rows(sql, params))
         return found.copy()
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
@@ -93,7 +92,7 @@ class RememberingTx(SqliteTx):
         found = kept.get(key)
         if found is None:
             row = super().one(sql, params)
-            found = kept[key] = [] if row is None else [row]
+            found = self._keep(kept, key, [] if row is None else [row])
         return found[0] if found else None
 
     def insert_as_is(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
@@ -105,10 +104,17 @@ class RememberingTx(SqliteTx):
         """Where the answers to it are kept; None when it has to be asked now."""
         if self._waiting is not None:
             return None
-        tables = tables_read(sql)
+        tables, kept = self._answers.known.get(sql) or self._answers.meet(sql)
         if tables is None or (self.written and not self.written.isdisjoint(tables)):
             return None
-        return self._answers.of(sql, tables)
+        return kept
+
+    @staticmethod
+    def _keep(kept: dict[Values, list[Row]], key: Values, found: list[Row]) -> list[Row]:
+        if len(kept) > KEPT_MAX:
+            kept.clear()
+        kept[key] = found
+        return found
 
     def _run(self, sql: str, params: Sequence[Any]) -> sqlite3.Cursor:
         if (table := table_written(sql)) is not None:
