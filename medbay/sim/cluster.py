@@ -163,10 +163,7 @@ class SimCluster:
     @property
     def has_waiting(self) -> bool:
         """Whether an attempt waits for a worker."""
-        for each in self._open.values():  # asked in every step of a world
-            if each.state == "waiting":
-                return True
-        return False
+        return bool(self._open) and any(each.state == "waiting" for each in self._open.values())
 
     def of_worker(self, worker: str) -> list[ClusterEntry]:
         """What the server believes a worker runs."""

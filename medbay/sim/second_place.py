@@ -77,7 +77,7 @@ class SecondPlace:
         for _, client in self._clients.values():
             if now < client.cut_until_ms:
                 return True
-        return not all([each.healthy for each in self.workers])
+        return not all(each.healthy for each in self.workers)
 
     def connect(self, engine: UsingEngine) -> SimElsewhere:
         """The place as an engine sees it that begins now."""
