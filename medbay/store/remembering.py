@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
 from medbay.env import Clock
@@ -17,12 +17,14 @@ from medbay.store import migrations
 from medbay.store.batch import Values
 from medbay.store.database import Row
 from medbay.store.dialect import SQLITE
-from medbay.store.sqlite import SqliteStore, SqliteTx
+from medbay.store.sqlite import SqliteStore, SqliteTx, connect
 
 KEPT_MAX: Final = 200  # of one statement; answers to a question that names the time are never asked for again
 _READS: Final = re.compile(r"\b(?:FROM|JOIN) (\w+)")
 _WRITES: Final = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 _ASKS: Final = ("SELECT ", "WITH ", "PRAGMA user_version")
+
+_EMPTY: Final[list[sqlite3.Connection]] = []  # databases of worlds that are over; migrated, and nothing is in them
 
 Asked = tuple[frozenset[str] | None, dict[Values, list[Row]]]  # the tables a statement reads, and its answers
 
@@ -147,7 +149,10 @@ class ReadBlock:
 
 
 class WriteBlock:
-    """The block of one transaction that writes: committed at its end, undone when it raises."""
+    """The block of one transaction that writes: kept at its end, undone when it raises.
+
+    To the database it is a savepoint: all that a world writes is one transaction, which is undone when the world ends.
+    """
 
     __slots__ = ("_answers", "_connection", "_tx")
 
@@ -157,24 +162,29 @@ class WriteBlock:
         self._answers = answers
 
     def __enter__(self) -> RememberingTx:
-        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("SAVEPOINT block")
         return self._tx
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
-            self._connection.execute("ROLLBACK")
-            return
-        self._connection.execute("COMMIT")
-        self._answers.forget(self._tx.written)
+            self._connection.execute("ROLLBACK TO block")
+        self._connection.execute("RELEASE block")
+        if error is None:
+            self._answers.forget(self._tx.written)
 
 
 class MemoryStore(SqliteStore):
-    """A store in memory for one world, made as a copy of an empty one."""
+    """A store in memory for one world. The next world gets its database, emptied, with all statements prepared."""
 
     def __init__(self, clock: Clock) -> None:
         self._answers = Answers()
         self._reader: ReadBlock | None = None
         super().__init__(":memory:", clock, new_store_id="simulated", machine_id="")
+
+    def close(self) -> None:
+        """Undo all that was written, and leave the database to the next."""
+        self._connection.execute("ROLLBACK")
+        _EMPTY.append(self._connection)
 
     def write(self) -> WriteBlock:  # type: ignore[override]
         """A transaction that may change things."""
@@ -189,14 +199,15 @@ class MemoryStore(SqliteStore):
         self._reader.now(self._clock.now_ms())
         return self._reader
 
+    def _open(self) -> sqlite3.Connection:
+        return _EMPTY.pop() if _EMPTY else _migrated()
+
     def _migrate(self) -> Sequence[str]:
-        _empty().backup(self._connection)
+        self._connection.execute("BEGIN")  # what ends with the world
         return ()
 
 
-@cache
-def _empty() -> sqlite3.Connection:
-    """A store that was migrated once; the statements of all migrations take longer than many a world's commits."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
+def _migrated() -> sqlite3.Connection:
+    connection = connect(":memory:")
     migrations.migrate(connection, SQLITE)
     return connection

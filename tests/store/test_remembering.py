@@ -51,7 +51,7 @@ def test_an_answer_that_still_holds_is_not_asked_for_again() -> None:
         tx.one(COUNT)
     counted(store)
 
-    assert asked == ["BEGIN IMMEDIATE", "UPDATE worker SET beat_at = 1", "COMMIT"]
+    assert asked == ["SAVEPOINT block", "UPDATE worker SET beat_at = 1", "RELEASE block"]
 
 
 def test_a_world_goes_the_same_way_on_a_store_that_remembers_nothing() -> None:
