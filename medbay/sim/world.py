@@ -99,7 +99,6 @@ class World:
         self._open = True
         self._ended = 0  # how many tasks had ended then
         self._minute = self._minute_began_at = 0
-        self._spins_max = SPINS_FROM + SPINS_PER_TASK * plan.tasks
         self._sweep_at = plan.sweep_every
 
     def run(self) -> Report:
@@ -197,7 +196,7 @@ class World:
         minute = self.clock.elapsed_ms // MINUTE
         if minute != self._minute:
             self._minute, self._minute_began_at = minute, self.steps
-        if self.steps - self._minute_began_at > self._spins_max:
+        if self.steps - self._minute_began_at > SPINS_FROM + SPINS_PER_TASK * self.plan.tasks:
             raise Broken("bounded work", f"{self.steps - self._minute_began_at} steps within a minute")
 
     def _pass(self, by_ms: int) -> None:
