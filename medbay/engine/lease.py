@@ -64,12 +64,14 @@ class Lease:
 
     def state(self) -> LeaseState:
         """What the time since the last renewal allows."""
-        share = self._share()
-        if self.given_up or share >= 1:
+        if self.given_up:
             return "gone"
-        if share >= KILL_AT:
-            return "killing"
-        return "terminating" if share >= TERMINATE_AT else "held"
+        share = self._share()
+        if share < TERMINATE_AT:
+            return "held"
+        if share < KILL_AT:
+            return "terminating"
+        return "killing" if share < 1 else "gone"
 
     def guard(self, running: Callable[[], Iterable[Running]]) -> LeaseState:
         """End this worker's trees before another machine may start them again."""

@@ -41,9 +41,11 @@ class Here:
         *,
         later: Mapping[str, MakeRunner] | None = None,
         measure: Callable[[], str] = short_of,
+        write: Callable[[str, str], None] = write_private,
     ) -> None:
         """`later` are those that are made when their first attempt starts: one that is never used costs nothing."""
         self._measure = measure
+        self._write = write
         self._runners: dict[str, Runner] = {}
         self._feeding: list[Feeding] = []
         self._reading: dict[str, Reading] = {}
@@ -57,7 +59,7 @@ class Here:
         """Start it, or let it wait ahead; raises SpawnFailed when there is nothing to run."""
         kind = launch.runner.partition(":")[0]
         if launch.input_text:
-            write_private(input_path(launch), launch.input_text)
+            self._write(input_path(launch), launch.input_text)
         runner = self._runners.get(kind)
         if runner is None:
             runner = self._add(kind, self._later[kind]())

@@ -31,9 +31,13 @@ OPENED_BY_HAND: Final[tuple[Kind, ...]] = ("provider", "crash_loop", "agency")
 
 
 def look(tx: Tx, *, limits: Limits, budget: Budget) -> int:
-    """Do what is due for breakers: send a canary, release the next, see whether one is over. How many were due."""
+    """Do what is due for breakers: send a canary, release the next, see whether one is over.
+
+    How many may have woken something: where an answer is still waited for, nothing has.
+    """
     due = breakers.due(tx, LOOKED_AFTER_AT_ONCE)
     served = _served_queues(tx) if due else ()
+    waiting = 0
     for each in due:
         if each.kind == RETRY_STORM:
             _look_at_storm(tx, each, limits, served)
@@ -44,12 +48,12 @@ def look(tx: Tx, *, limits: Limits, budget: Budget) -> int:
         elif each.kind == "budget":
             budgets.look_after(tx, each, budget)
         elif each.spent:
-            _look_for_answer(tx, each)
+            waiting += _look_for_answer(tx, each)
         elif each.rule.parks:
             _send_canary(tx, each, served)
         else:  # the next one that comes is let through
             apply(tx, changed_breaker(each, rule.send_canary(each, None, tx.now)))
-    return len(due)
+    return len(due) - waiting
 
 
 def notice_storm(tx: Tx, retries: int, *, limits: Limits) -> None:
@@ -164,12 +168,13 @@ def _look_at_canary(tx: Tx, half_open: Breaker, served: Iterable[str]) -> None:
     apply(tx, together(made, dropped))
 
 
-def _look_for_answer(tx: Tx, held: Breaker) -> None:
-    """Credits were used up: held until the question about them is closed."""
+def _look_for_answer(tx: Tx, held: Breaker) -> bool:
+    """Credits were used up: held until the question about them is closed; whether it is held on."""
     asked = questions.get(tx, held.question_id or "")
     open_still = asked is not None and asked.status == "open"
     later = replace(held, probe_at=tx.now + rule.ANSWER_LOOKED_FOR_MS)
     apply(tx, changed_breaker(held, later if open_still else rule.close(held, tx.now, "its question is closed")))
+    return open_still
 
 
 def _send_canary(tx: Tx, held: Breaker, served: Iterable[str]) -> None:

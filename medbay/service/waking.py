@@ -19,7 +19,7 @@ SENT_AT_ONCE: Final = 20
 
 def next_at(tx: Tx) -> int | None:
     """When the next of them wakes."""
-    return min((at for at in activity.wakes(tx) if at is not None), default=None)
+    return min([at for at in activity.wakes(tx) if at is not None], default=None)
 
 
 def wake(tx: Tx, limits: Limits, budget: Budget, *, actor: str) -> int:

@@ -105,9 +105,11 @@ class SimCluster:
 
     def next_ms(self) -> int:
         """When the next message arrives or a time runs out."""
+        if not (self._open or self._messages):
+            return NEVER_MS
         at = [self._runs_out_ms(each) for each in self._open.values()]
         at += [each.at_ms for each in self._messages[:1]]
-        return max(min(at, default=NEVER_MS), self.down_until_ms if at else 0)
+        return max(min(at), self.down_until_ms)
 
     def act(self) -> str:
         """Take one message, or give up one attempt whose time has run out."""
@@ -161,7 +163,7 @@ class SimCluster:
     @property
     def has_waiting(self) -> bool:
         """Whether an attempt waits for a worker."""
-        return any(each.state == "waiting" for each in self._open.values())
+        return bool(self._open) and any(each.state == "waiting" for each in self._open.values())
 
     def of_worker(self, worker: str) -> list[ClusterEntry]:
         """What the server believes a worker runs."""

@@ -137,6 +137,8 @@ class SimElsewhere:
 
     def next_ms(self) -> int:
         """When it has something to do."""
+        if self._told_connected and not self._watched:
+            return NEVER_MS
         at = [self._due_ms(each) for each in self._watched]
         at += [each.cancel_ms for each in self._watched if each.phase == "watch"]  # before that there is nothing to end
         back_ms = max(self.cut_until_ms, self._cluster.down_until_ms)

@@ -21,7 +21,7 @@ from medbay.places.orders import AttemptReport, read_order, write_report
 from medbay.places.protocol import AttemptKey
 from medbay.places.temporal_worker import CUT_OFF_AT
 from medbay.sim.cluster import BEAT_SHARE, ClusterEntry, SimCluster
-from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess
+from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess, write_nothing
 from medbay.sim.plan import MINUTE, SECOND
 from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import NEVER_MS, Work
@@ -93,15 +93,19 @@ class SimPlaceWorker:
     @property
     def healthy(self) -> bool:
         """Up, awake and in touch."""
-        return self.up and self._awake and self._linked
+        now = self._cluster.clock.elapsed_ms
+        in_touch = now >= self.cut_until_ms and now >= self._cluster.down_until_ms
+        return in_touch and now >= self.suspended_until_ms and self._here is not None
 
     def next_ms(self) -> int:
         """When it wants to do something next."""
-        if not self.up:
+        if self._here is None:
             return self._start_ms
+        back_ms = max(self.cut_until_ms, self._cluster.down_until_ms)
+        if self._is_free:  # as in most steps of a world
+            return max(back_ms if self._cluster.has_waiting else NEVER_MS, self.suspended_until_ms)
         at = [round(end * 1000) for each in self.errands.values() if (end := each.deadline_s()) is not None]
         at += self._cancels.values()
-        back_ms = max(self.cut_until_ms, self._cluster.down_until_ms)
         if self._reached_ms is not None:
             at.append(back_ms)
             if self.errands:
@@ -185,8 +189,10 @@ class SimPlaceWorker:
             errand.hand_back(self._cluster.clock.monotonic_s(), why="its worker is stopping")
 
     @property
-    def _awake(self) -> bool:
-        return self._cluster.clock.elapsed_ms >= self.suspended_until_ms
+    def _is_free(self) -> bool:
+        """Whether it has nothing to do but to take what waits."""
+        busy = self.errands or self._outbox or self._cancels or self._stopping
+        return not busy and self._reached_ms is None
 
     @property
     def _linked(self) -> bool:
@@ -206,7 +212,7 @@ class SimPlaceWorker:
         )
         self._killers = runner.killers
         kinds = {"shell": runner, "triage": runner, "agent": runner}
-        self._here = Here(kinds, SimLeftovers(self.machine, clock))
+        self._here = Here(kinds, SimLeftovers(self.machine, clock), write=write_nothing)
         self._reached_ms, self._stopping = None, False
         if not self._linked:
             self._reached_ms = clock.elapsed_ms

@@ -24,7 +24,7 @@ from medbay.service import waking
 from medbay.service.attempts import Capacity, Claim
 from medbay.sim.clock import VirtualClock
 from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
-from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess
+from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess, write_nothing
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import AGENT, ELSEWHERE, NEVER_MS, Work
@@ -40,10 +40,8 @@ class Heart:
     stands_until_ms: int = 0
     struck_ms: int = 0
 
-    def strike_ms(self, lease: Lease, now_ms: int) -> int:
-        """When the guardian strikes next: from five sixths of the lease on, again and again, while the heart stands."""
-        if now_ms >= self.stands_until_ms:
-            return NEVER_MS
+    def strike_ms(self, lease: Lease) -> int:
+        """When the guardian of a heart that stands strikes next: from five sixths of the lease on, again and again."""
         silent_ms = round(lease.renewed_s * 1000 + self.lease_ms * KILL_AT)
         return max(silent_ms, self.struck_ms + SECOND)
 
@@ -119,12 +117,14 @@ class SimDaemon:
     @property
     def healthy(self) -> bool:
         """Up, running, in touch with the store, and under a lease."""
-        now = self._ground.clock.elapsed_ms
-        silent_until_ms = max(self.beats_lost_until_ms, self.heart.stands_until_ms)
-        cut_off = max(self.suspended_until_ms, silent_until_ms, self.faults.away_until_ms)
-        if self.engine is None or cut_off > now or self._away:
+        engine = self.engine
+        if engine is None or self._away:
             return False
-        return self.engine.lease.state() == "held"
+        now = self._ground.clock.elapsed_ms
+        silent = now < self.beats_lost_until_ms or now < self.heart.stands_until_ms
+        if silent or now < self.suspended_until_ms or now < self.faults.away_until_ms:
+            return False
+        return engine.lease.state() == "held"
 
     @property
     def stopping(self) -> bool:
@@ -133,18 +133,21 @@ class SimDaemon:
 
     def next_ms(self) -> int:
         """When it wants to take its next step."""
-        at = self._next_ms
-        noticed = self._ground.work_left and self._ground.commits > self._seen_commits
+        at, ground = self._next_ms, self._ground
+        noticed = ground.work_left and ground.commits > self._seen_commits
         if noticed and self.engine is not None and self._steps is None:
-            at = min(at, self._ground.last_commit_ms + NOTICED_AFTER_MS)
-        return max(at, self.suspended_until_ms)
+            at = min(at, ground.last_commit_ms + NOTICED_AFTER_MS)
+        return at if at > self.suspended_until_ms else self.suspended_until_ms
 
     def next_beat_ms(self) -> int:
         """When its heartbeat is due, or its guardian strikes; never while it is down."""
         if self.engine is None:
             return NEVER_MS
-        beat_ms = max(self._beat_ms, self.suspended_until_ms, self.heart.stands_until_ms)
-        return min(beat_ms, self.heart.strike_ms(self.engine.lease, self._ground.clock.elapsed_ms))
+        heart, now = self.heart, self._ground.clock.elapsed_ms
+        beat_ms = max(self._beat_ms, self.suspended_until_ms, heart.stands_until_ms)
+        if now >= heart.stands_until_ms:
+            return beat_ms
+        return min(beat_ms, heart.strike_ms(self.engine.lease))
 
     def act(self) -> str:
         """Take one step; what it was."""
@@ -300,6 +303,7 @@ class SimDaemon:
             {"shell": runner, "triage": runner, "agent": runner},
             SimLeftovers(self.machine, ground.clock),
             measure=lambda: ground.work.short_of(self.machine.name, ground.clock.elapsed_ms),
+            write=write_nothing,
         )
         if ground.elsewhere is None or not self._knows_elsewhere:
             return here

@@ -19,7 +19,7 @@ from medbay.service.additions import NewTask
 from medbay.sim.clock import VirtualClock
 from medbay.sim.daemon import ROOT
 from medbay.sim.fleets import NIGHT_MS, SLOTS, Fleet, Job
-from medbay.sim.machines import Machines, SimLeftovers
+from medbay.sim.machines import Machines, SimLeftovers, write_nothing
 from medbay.sim.memory import remembered_diagnoses
 from medbay.sim.runner import SimRunner
 from medbay.store import attempts, questions
@@ -56,7 +56,7 @@ class _Night:
             store=store,
             clock=clock,
             ids=self._ids,
-            place=Here({"shell": runner, RUNNER: runner}, SimLeftovers(host, clock)),
+            place=Here({"shell": runner, RUNNER: runner}, SimLeftovers(host, clock), write=write_nothing),
             see=host.see,
             settings=Settings(root=ROOT, slots=SLOTS, lease_ms=10 * NIGHT_MS, policy=policy, limits=limits),
             host=host.identity(pid),

@@ -71,8 +71,13 @@ class SecondPlace:
     @property
     def troubled(self) -> bool:
         """Whether something of it is down or cut off."""
-        cut = any(not each.linked for _, each in self._clients.values())
-        return cut or not self.cluster.answers or not all(each.healthy for each in self.workers)
+        now = self._clock.elapsed_ms
+        if now < self.cluster.down_until_ms:
+            return True
+        for _, client in self._clients.values():
+            if now < client.cut_until_ms:
+                return True
+        return not all(each.healthy for each in self.workers)
 
     def connect(self, engine: UsingEngine) -> SimElsewhere:
         """The place as an engine sees it that begins now."""
@@ -92,9 +97,10 @@ class SecondPlace:
 
     def next_ms(self) -> int:
         """When anything of it wants to act."""
-        clients = [max(client.next_ms(), engine.suspended_until_ms) for engine, client in self._clients.values()]
-        workers = [each.next_ms() for each in self.workers]
-        return min(self._back_ms, self._strike_at(), self.cluster.next_ms(), *workers, *clients)
+        at = [self._back_ms, self._strike_at(), self.cluster.next_ms()]
+        at += [each.next_ms() for each in self.workers]
+        at += [max(client.next_ms(), engine.suspended_until_ms) for engine, client in self._clients.values()]
+        return min(at)
 
     def act(self) -> str:
         """Let one of those act that want to, or strike."""

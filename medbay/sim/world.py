@@ -172,15 +172,19 @@ class World:
         away = self.elsewhere is not None and self.elsewhere.troubled
         self.ground.troubled = away or not all(each.healthy for each in self.daemons)
         now = self.clock.elapsed_ms
-        actors = self._actors
-        wanted = [(actor.next_ms(), actor) for actor in actors]
-        awake = [actor for at, actor in wanted if at <= now]
+        awake, next_ms = [], until_ms
+        for actor in self._actors:
+            at_ms = actor.next_ms()
+            if at_ms <= now:
+                awake.append(actor)
+            elif at_ms < next_ms:
+                next_ms = at_ms
         if awake:
             actor = self._rng.choice(awake)
             self._log(f"{actor.name} {actor.act()}")
             self._pass(self._rng.choice((0, 1, 1, 2, 5, 20)))
         else:
-            self._pass(max(1, min(until_ms, *(at for at, _ in wanted)) - now))
+            self._pass(max(1, next_ms - now))
         self.steps += 1
         if self.steps >= self._sweep_at:
             self._sweep_at = self.steps + self.plan.sweep_every
@@ -197,17 +201,18 @@ class World:
 
     def _pass(self, by_ms: int) -> None:
         """Let time pass; heartbeats that fall into it happen, however busy or asleep the loops are."""
-        target = self.clock.elapsed_ms + by_ms
-        while self.ground.troubled:
-            beat_ms = min(each.next_beat_ms() for each in self.daemons)
-            if beat_ms > target:
-                break
-            self.clock.advance(max(0, beat_ms - self.clock.elapsed_ms))
+        clock = self.clock
+        target = clock.elapsed_ms + by_ms
+        while (beat_ms := min([each.next_beat_ms() for each in self.daemons])) <= target:
+            if not self.ground.troubled:
+                if by_ms > SECOND:
+                    self._leap(target)
+                clock.advance(target - clock.elapsed_ms)
+                self._beat()
+                return
+            clock.advance(max(0, beat_ms - clock.elapsed_ms))
             self._beat()
-        if target - self.clock.elapsed_ms > SECOND and not self.ground.troubled:
-            self._leap(target)
-        self.clock.advance(target - self.clock.elapsed_ms)
-        self._beat()
+        clock.advance(target - clock.elapsed_ms)
 
     def _leap(self, target: int) -> None:
         """Pass a stretch in which nothing goes wrong: of each engine's heartbeats only the last is made."""

@@ -13,14 +13,20 @@ from functools import lru_cache
 from typing import Any, Final
 
 from medbay.env import Clock
+from medbay.store import migrations
 from medbay.store.batch import Values
 from medbay.store.database import Row
-from medbay.store.sqlite import SqliteStore, SqliteTx
+from medbay.store.dialect import SQLITE
+from medbay.store.sqlite import SqliteStore, SqliteTx, connect
 
 KEPT_MAX: Final = 200  # of one statement; answers to a question that names the time are never asked for again
 _READS: Final = re.compile(r"\b(?:FROM|JOIN) (\w+)")
 _WRITES: Final = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
-_ASKS: Final = ("SELECT ", "WITH ")
+_ASKS: Final = ("SELECT ", "WITH ", "PRAGMA user_version")
+
+_EMPTY: Final[list[sqlite3.Connection]] = []  # databases of worlds that are over; migrated, and nothing is in them
+
+Asked = tuple[frozenset[str] | None, dict[Values, list[Row]]]  # the tables a statement reads, and its answers
 
 
 @lru_cache(maxsize=4_096)
@@ -42,25 +48,22 @@ class Answers:
     """What the store answered, by statement and values, as far as it still holds."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, dict[Values, list[Row]]] = {}
+        self.known: dict[str, Asked] = {}
         self._by_table: dict[str, list[dict[Values, list[Row]]]] = {}
 
-    def of(self, sql: str, tables: frozenset[str]) -> dict[Values, list[Row]]:
-        """Where the answers of a statement are kept."""
-        kept = self._kept.get(sql)
-        if kept is None:
-            kept = self._kept[sql] = {}
-            for table in tables:
-                self._by_table.setdefault(table, []).append(kept)
-        elif len(kept) > KEPT_MAX:
-            kept.clear()
-        return kept
+    def meet(self, sql: str) -> Asked:
+        """A statement that is asked for the first time."""
+        asked = self.known[sql] = (tables_read(sql), {})
+        for table in asked[0] or ():
+            self._by_table.setdefault(table, []).append(asked[1])
+        return asked
 
     def forget(self, tables: set[str]) -> None:
         """Something was committed that wrote these tables."""
         for table in tables:
             for kept in self._by_table.get(table, ()):
-                kept.clear()
+                if kept:
+                    kept.clear()
 
 
 class RememberingTx(SqliteTx):
@@ -79,7 +82,7 @@ class RememberingTx(SqliteTx):
         key = tuple(params)
         found = kept.get(key)
         if found is None:
-            found = kept[key] = super().rows(sql, params)
+            found = self._keep(kept, key, super().rows(sql, params))
         return found.copy()
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
@@ -91,7 +94,7 @@ class RememberingTx(SqliteTx):
         found = kept.get(key)
         if found is None:
             row = super().one(sql, params)
-            found = kept[key] = [] if row is None else [row]
+            found = self._keep(kept, key, [] if row is None else [row])
         return found[0] if found else None
 
     def insert_as_is(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
@@ -103,10 +106,17 @@ class RememberingTx(SqliteTx):
         """Where the answers to it are kept; None when it has to be asked now."""
         if self._waiting is not None:
             return None
-        tables = tables_read(sql)
+        tables, kept = self._answers.known.get(sql) or self._answers.meet(sql)
         if tables is None or (self.written and not self.written.isdisjoint(tables)):
             return None
-        return self._answers.of(sql, tables)
+        return kept
+
+    @staticmethod
+    def _keep(kept: dict[Values, list[Row]], key: Values, found: list[Row]) -> list[Row]:
+        if len(kept) > KEPT_MAX:
+            kept.clear()
+        kept[key] = found
+        return found
 
     def _run(self, sql: str, params: Sequence[Any]) -> sqlite3.Cursor:
         if (table := table_written(sql)) is not None:
@@ -139,7 +149,10 @@ class ReadBlock:
 
 
 class WriteBlock:
-    """The block of one transaction that writes: committed at its end, undone when it raises."""
+    """The block of one transaction that writes: kept at its end, undone when it raises.
+
+    To the database it is a savepoint: all that a world writes is one transaction, which is undone when the world ends.
+    """
 
     __slots__ = ("_answers", "_connection", "_tx")
 
@@ -149,24 +162,29 @@ class WriteBlock:
         self._answers = answers
 
     def __enter__(self) -> RememberingTx:
-        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("SAVEPOINT block")
         return self._tx
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
-            self._connection.execute("ROLLBACK")
-            return
-        self._connection.execute("COMMIT")
-        self._answers.forget(self._tx.written)
+            self._connection.execute("ROLLBACK TO block")
+        self._connection.execute("RELEASE block")
+        if error is None:
+            self._answers.forget(self._tx.written)
 
 
 class MemoryStore(SqliteStore):
-    """A store in memory for one world, made as a copy of an empty one."""
+    """A store in memory for one world. The next world gets its database, emptied, with all statements prepared."""
 
     def __init__(self, clock: Clock) -> None:
         self._answers = Answers()
         self._reader: ReadBlock | None = None
         super().__init__(":memory:", clock, new_store_id="simulated", machine_id="")
+
+    def close(self) -> None:
+        """Undo all that was written, and leave the database to the next."""
+        self._connection.execute("ROLLBACK")
+        _EMPTY.append(self._connection)
 
     def write(self) -> WriteBlock:  # type: ignore[override]
         """A transaction that may change things."""
@@ -180,3 +198,16 @@ class MemoryStore(SqliteStore):
             self._reader = ReadBlock(tx)
         self._reader.now(self._clock.now_ms())
         return self._reader
+
+    def _open(self) -> sqlite3.Connection:
+        return _EMPTY.pop() if _EMPTY else _migrated()
+
+    def _migrate(self) -> Sequence[str]:
+        self._connection.execute("BEGIN")  # what ends with the world
+        return ()
+
+
+def _migrated() -> sqlite3.Connection:
+    connection = connect(":memory:")
+    migrations.migrate(connection, SQLITE)
+    return connection

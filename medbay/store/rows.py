@@ -259,14 +259,15 @@ def retry(row: Row) -> Retry:
 
 WORKER_FIELDS: Final = Worker.__struct_fields__
 WORKER_COLUMNS: Final = ", ".join(WORKER_FIELDS)
+_QUEUES_AT, _PLACES_AT = WORKER_FIELDS.index("queues"), WORKER_FIELDS.index("places")
 
 
 def worker(row: Row) -> Worker:
     """A worker from its row."""
-    values = dict(zip(WORKER_FIELDS, row, strict=True))
-    values["queues"] = _strings(values["queues"])
-    values["places"] = _pairs(values["places"])
-    return Worker(**values)
+    values = list(row)
+    values[_QUEUES_AT] = _strings(values[_QUEUES_AT])
+    values[_PLACES_AT] = _pairs(values[_PLACES_AT]) if values[_PLACES_AT] != "[]" else ()
+    return Worker(*values)
 
 
 QUESTION_COLUMNS: Final = (

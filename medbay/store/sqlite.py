@@ -185,7 +185,7 @@ class SqliteStore:
         self._path = str(path)
         self._clock = clock
         self._translated = _Translated(self._path)
-        self._connection = _connect(self._path)
+        self._connection = self._open()
         self._data_version = -1
         self._commits: Commits | None = None
         self._inode = inode(self._path)
@@ -194,7 +194,7 @@ class SqliteStore:
         self.migrated: Sequence[str] = ()
         try:
             with self._translated:
-                self.migrated = migrations.migrate(self._connection, SQLITE)
+                self.migrated = self._migrate()
             self.store_id = self._identify(new_store_id, machine_id)
             self._log_inode = inode(f"{self._path}-wal") if self._path != ":memory:" else None
         except BaseException:
@@ -268,6 +268,12 @@ class SqliteStore:
             self._commits.close()
         self._connection.close()
 
+    def _open(self) -> sqlite3.Connection:
+        return connect(self._path)
+
+    def _migrate(self) -> Sequence[str]:
+        return migrations.migrate(self._connection, SQLITE)
+
     def _begin_writing(self) -> None:
         """Take the one place of a writer.
 
@@ -329,7 +335,8 @@ def _when_free(connection: sqlite3.Connection, sql: str) -> None:
         time.sleep(TRY_AGAIN_S)
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def connect(path: str) -> sqlite3.Connection:
+    """A connection with the settings that every store has, to a file that is no other program's."""
     if path != ":memory:":
         refuse_network_file_system(path)
         refuse_no_file(path)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.holds.breaker import Breaker, Limits
+from medbay.core.holds.breaker import ANSWER_LOOKED_FOR_MS, Breaker, Limits
 from medbay.core.model import Event, Question, Task
 from medbay.core.outcome import Outcome, Succeeded
 from medbay.core.policy.policy import Policy
@@ -293,6 +293,22 @@ def test_spent_credits_ask_once_for_all_and_wait_for_the_answer(store: Store, cl
 
     assert {task.status for task in now_of(world, added)} == {"completed"}
     assert world.open_keys() == []
+
+
+def test_a_look_for_an_answer_that_is_not_there_wakes_nothing(store: Store, clock: ManualClock) -> None:
+    """It says when to look again; nothing else has to be asked for because of it."""
+    world = Outage(store, clock, lambda launch, now: failed(SPENT))
+    world.add("call", provider=["anthropic"])
+    engine = world.engine()
+    world.run(engine, ticks=3)
+    clock.advance(ANSWER_LOOKED_FOR_MS)
+
+    woken = engine.release()
+
+    assert woken == 0
+    with store.read() as tx:
+        (held,) = breakers.not_closed(tx).values()
+        assert held.probe_at == tx.now + ANSWER_LOOKED_FOR_MS
 
 
 def test_a_hold_is_no_idleness(store: Store, clock: ManualClock) -> None:

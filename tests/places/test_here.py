@@ -8,6 +8,7 @@ import pytest
 
 from medbay.errors import SpawnFailed
 from medbay.places import here as module
+from medbay.places.environment import input_path
 from medbay.places.here import Here
 from medbay.places.protocol import Place
 from tests.engine.test_ahead import FeedingRunner
@@ -44,6 +45,18 @@ def test_a_runner_for_later_is_made_once_and_feeds_from_then_on(tmp_path: Path) 
     assert before == (0, {})
     assert len(made) == 1
     assert place.room_ahead(1) == made[0].room_ahead(1)
+
+
+def test_what_an_attempt_is_handed_is_written_as_the_machine_writes(tmp_path: Path) -> None:
+    """A simulated one writes no files."""
+    written: list[tuple[str, str]] = []
+    place = Here({"shell": ScriptedRunner()}, NoLeftovers(), write=lambda path, text: written.append((path, text)))
+    handed = launch(tmp_path, ["true"], input_text="{}")
+
+    place.start(handed, 0.0)
+
+    assert written == [(input_path(handed), "{}")]
+    assert not Path(input_path(handed)).exists()
 
 
 def test_no_attempt_on_this_machine_is_taken_up_again(tmp_path: Path) -> None:

@@ -51,7 +51,21 @@ def test_an_answer_that_still_holds_is_not_asked_for_again() -> None:
         tx.one(COUNT)
     counted(store)
 
-    assert asked == ["BEGIN IMMEDIATE", "UPDATE worker SET beat_at = 1", "COMMIT"]
+    assert asked == ["SAVEPOINT block", "UPDATE worker SET beat_at = 1", "RELEASE block"]
+
+
+def test_the_next_world_gets_the_database_with_nothing_in_it() -> None:
+    """All that a world wrote is undone at its end."""
+    first = MemoryStore(VirtualClock())
+    before = counted(first)
+    with first.write() as tx:
+        tx.execute(PUT, ("one", "1"))
+    first.close()
+
+    second = MemoryStore(VirtualClock())
+
+    assert second._connection is first._connection
+    assert counted(second) == before
 
 
 def test_a_world_goes_the_same_way_on_a_store_that_remembers_nothing() -> None:
