@@ -63,10 +63,9 @@ class Pool:
                 found, most = worker, room
         return found
 
-    def send_gathered(self) -> None:
-        """No call waits here any longer for others to be sent with."""
-        for worker in self._busy:
-            worker.send_gathered()
+    def with_unsent(self) -> list[WorkerProcess]:
+        """Those for which calls are gathered."""
+        return [worker for worker in self._busy if worker.unsent]
 
     def room_ahead(self, free: int) -> dict[str, int]:
         """By directory: behind the calls that are being made, and behind those that idle ones will begin."""

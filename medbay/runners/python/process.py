@@ -133,7 +133,7 @@ class WorkerProcess:
         self.average_s: float | None = None  # how long its calls take; a successor expects what its predecessor saw
         self._calls, self._unread = inbox  # where calls are sent to, and where they are until it receives them
         self._answers = answers
-        self._unsent: deque[tuple[str, bytes]] = deque()  # handed behind a call it makes, and gathered for a while
+        self.unsent: deque[tuple[str, bytes]] = deque()  # handed behind another, and gathered for a while
         self._events = select.epoll()
         self._events.register(answers, select.EPOLLIN)
         if child.pidfd >= 0:
@@ -159,24 +159,28 @@ class WorkerProcess:
     def hand(self, key: str, message: bytes) -> bool:
         """Hand it a call without waiting; False when it takes none any more.
 
-        What comes behind a call that it makes may be gathered here first: `send_gathered` is called when that answers.
+        What comes behind another is gathered here first, and never sent before that.
         """
-        at_work = len(self.keys) > len(self._unsent)
-        if not at_work and not self._send(message):
+        if self.keys:
+            self.unsent.append((key, message))
+        elif not self._send(message):
             return False
-        if at_work:
-            self._unsent.append((key, message))
         self.keys.append(key)
         self.handed += 1
-        if len(self._unsent) >= _GATHERED_MAX:
+        if len(self.unsent) >= _GATHERED_MAX and self.at_work:
             self.send_gathered()
         return True
 
+    @property
+    def at_work(self) -> bool:
+        """Whether it was sent a call that it has not answered; else what it has begins with the next that is sent."""
+        return len(self.keys) > len(self.unsent)
+
     def send_gathered(self) -> None:
         """Send what was gathered, as far as it may have that and there is room for it."""
-        room = BRIEF_AHEAD_MAX + 1 - (len(self.keys) - len(self._unsent))
-        while room > 0 and self._unsent and self._send(self._unsent[0][1]):
-            self._unsent.popleft()
+        room = BRIEF_AHEAD_MAX + 1 - (len(self.keys) - len(self.unsent))
+        while room > 0 and self.unsent and self._send(self.unsent[0][1]):
+            self.unsent.popleft()
             room -= 1
 
     def take_back(self) -> list[str]:
@@ -190,8 +194,8 @@ class WorkerProcess:
             if message is None:
                 break
             taken.append(marshal.loads(message)["key"])
-        taken += [key for key, _ in self._unsent]
-        self._unsent.clear()
+        taken += [key for key, _ in self.unsent]
+        self.unsent.clear()
         for key in taken:
             self.keys.remove(key)
         self.handed -= len(taken)

@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -70,8 +70,13 @@ class PythonRunner:
     def begin_waiting(self, free: int, monotonic_s: float) -> None:
         """Begin as many of the calls that only wait as there are free slots."""
         with self.lock:
+            for worker in self._pool.with_unsent():
+                if worker.at_work:
+                    worker.send_gathered()
+                elif free > 0:
+                    worker.send_gathered()
+                    free -= self._begin_sent(worker, monotonic_s)
             self._dispatch(monotonic_s, slots=free)
-            self._pool.send_gathered()
 
     def room_ahead(self, free: int) -> Mapping[str, int]:
         """How many calls may be handed ahead; none while some wait for a process as it is."""
@@ -129,12 +134,12 @@ class PythonRunner:
         if worker is None or running.key not in worker.keys:
             return False
         taken = worker.take_back()
-        for key in taken:
-            each = self._handed.pop(key)
-            if each is not running and not self._hand(each, worker):
-                each.handed_to(None)
-                self._waiting.append(each)
-        return running.key in taken
+        withdrawn = running.key in taken
+        if withdrawn:
+            taken.remove(running.key)
+            del self._handed[running.key]
+        self._hand_again(taken, worker)
+        return withdrawn
 
     def watch(self, call: Call, launch: Launch, worker: WorkerProcess, begun_s: float) -> ProcessTree:
         """The process of a call under the limits of its task."""
@@ -202,11 +207,23 @@ class PythonRunner:
         running.handed_to(worker)
         return True
 
+    def _hand_again(self, keys: Sequence[str], worker: WorkerProcess) -> None:
+        """What was taken back goes to its process again, behind what that makes; where that makes nothing, it waits."""
+        if not worker.keys and all(self._handed[key].waiting for key in keys):
+            self._pool.keep_ready(worker)
+            self._wait_again(keys)
+            return
+        for key in keys:
+            each = self._handed.pop(key)
+            if not self._hand(each, worker):
+                each.handed_to(None)
+                self._waiting.append(each)
+
     def _prepare_successor(self, worker: WorkerProcess, launch: Launch) -> None:
         """No call should wait for a process to start when this one has made its last."""
         if worker.handed >= self._lifetime.calls_max // 2 and not worker.has_successor:
             worker.has_successor = True
-            with suppress(SpawnFailed):  # then it is tried again when it is needed
+            with suppress(SpawnFailed, OSError):  # then it is tried again when it is needed
                 successor = self._start_process(None, launch)
                 successor.average_s = worker.average_s
                 self._pool.keep_ready(successor)
@@ -239,7 +256,7 @@ class PythonRunner:
     # What processes say
 
     def _hear(self, worker: WorkerProcess, monotonic_s: float) -> bool:
-        """Take all answers that are there; whether any was."""
+        """Take all answers that are there; whether any was. Nothing is sent: who asks knows whether it may begin."""
         heard = False
         while worker.keys:
             key = worker.keys[0]
@@ -254,14 +271,16 @@ class PythonRunner:
             running.answered(answer)
             if running.launch.memory_bytes is not None:
                 limit_softly(worker.pid, memory_bytes=None)
-            if worker.keys:
-                self._handed[worker.keys[0]].begin(monotonic_s)
-        if worker.keys:
-            worker.send_gathered()
-        else:
+            self._begin_sent(worker, monotonic_s)
+        if not worker.keys:
             self._pool.keep_ready(worker)
-            self._dispatch(monotonic_s, slots=1)  # the slot of the call that ended
         return heard
+
+    def _begin_sent(self, worker: WorkerProcess, monotonic_s: float) -> bool:
+        """The first call that a process has is being made, if it was sent; whether it was."""
+        if worker.at_work:
+            self._handed[worker.keys[0]].begin(monotonic_s)
+        return worker.at_work
 
     def _retire(self, worker: WorkerProcess, running: PythonRunning, answer: CallAnswer, monotonic_s: float) -> None:
         """That was its last call, or it knows older code than the files have now: then a new one makes the call."""
@@ -271,7 +290,7 @@ class PythonRunner:
             running.answered(answer)
             if answer.clean:
                 self._pool.see_off(worker)
-            self._dispatch(monotonic_s, slots=int(answer.clean))
+            self._dispatch(monotonic_s, slots=0)
             return
         self._pool.see_off(worker)
         if running.begun_afresh:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -68,8 +69,10 @@ def ahead(call: Caller, function: str, *words: Any, **changes: Any) -> list[Pyth
     return [call.start(f"more:{function}", word, ahead=True, **changes) for word in words]
 
 
-def settle(calls: Sequence[PythonRunning], runner: PythonRunner | None = None, *, free: int = 0) -> list[Outcome]:
-    """Poll all to their ends as the engine does, with so many free slots for what waits."""
+def settle(
+    calls: Sequence[PythonRunning], runner: PythonRunner | None = None, *, free: int | None = None
+) -> list[Outcome]:
+    """Poll all to their ends as the engine does, with so many free slots for what waits; else with one slot for all."""
     until_s = time.monotonic() + LIMIT_S
     while True:
         outcomes = [each.poll(time.monotonic()) for each in calls]
@@ -77,8 +80,9 @@ def settle(calls: Sequence[PythonRunning], runner: PythonRunner | None = None, *
         if len(found) == len(calls):
             return found
         assert time.monotonic() < until_s, "did not end in time"
-        if runner is not None:
-            runner.begin_waiting(free, time.monotonic())
+        at_work = sum(outcome is None and not each.waiting for each, outcome in zip(calls, outcomes, strict=True))
+        by = calls[0]._runner if runner is None else runner
+        by.begin_waiting(max(0, 1 - at_work) if free is None else free, time.monotonic())
         time.sleep(0.001)
 
 
@@ -143,6 +147,50 @@ def test_what_comes_behind_a_call_is_sent_together(call: Caller, monkeypatch: py
 
     assert (handed, len(sent)) == (1 + BRIEF_AHEAD_MAX, 41)
     assert notes(call) == ["first", *map(str, range(47))]
+
+
+def test_what_was_not_sent_begins_when_the_engine_says_so(call: Caller) -> None:
+    """The answer before it sends nothing: without the lease it may not begin, and it needs a slot."""
+    first = call.start("more:hold", "go")
+    one, two, three = ahead(call, "note", 1, 2, 3)
+    (call.home / "go").touch()
+    wait_until(lambda: first.poll(time.monotonic()), first)
+
+    call.runner.begin_waiting(0, time.monotonic())
+    still = [each.waiting for each in (one, two, three)]
+    one.cancel(time.monotonic())
+    outcomes = settle([one, two, three])
+
+    assert (still, call.runner.count_waiting()) == ([True] * 3, 0)
+    assert isinstance(outcomes[0], Cancelled)
+    assert notes(call) == ["first", "2", "3"]
+    assert {value(outcome) for outcome in outcomes[1:]} == {maker(first).pid}
+
+
+def test_a_call_that_cannot_be_sent_keeps_its_place(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long one needs a descriptor, of which there may be none for a while; none behind it is made before it."""
+
+    def send(to: Any, message: bytes, **options: Any) -> None:
+        if full and b"x" * 100 in message:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        real(to, message, **options)
+
+    real, full = channel.send, True
+    monkeypatch.setattr(process, "send", send)
+    first = call.start("more:hold", "go")
+    long = ahead(call, "note", "x" * 100)
+    (call.home / "go").touch()
+    wait_until(lambda: first.poll(time.monotonic()), first)
+    call.runner.begin_waiting(1, time.monotonic())
+    short = ahead(call, "note", "short")
+    call.runner.begin_waiting(1, time.monotonic())
+    waiting = [each.waiting for each in (*long, *short)]
+    full = False
+
+    settle([*long, *short])
+
+    assert waiting == [True, True]
+    assert notes(call) == ["first", "x" * 100, "short"]
 
 
 @pytest.mark.parametrize(("brief_s", "most"), [(0.0, AHEAD_MAX), (1.0, BRIEF_AHEAD_MAX + KEPT_MAX)])
