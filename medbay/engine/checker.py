@@ -178,6 +178,6 @@ def _at_work(
         return replace(launch, cwd=Path(work.directory), env={**without_hooks(launch.env), **launch.env})
     asked = requested(task)
     name = asked.name if asked is not None else task.id
-    command = landing.start_command(work, name, task.title, trackers, asked=f"{task.id}:{launch.number}")
+    command = landing.start_command(work, name, task.title, trackers, asker=f"{task.id}:{launch.number}")
     waits_s = (launch.timeout_s or 0) + (work.pr_wait_s if work.on_pass == "pr" else 0)
     return replace(launch, part="landing", cwd=Path(work.repository), command=command, timeout_s=waits_s)

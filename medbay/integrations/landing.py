@@ -39,13 +39,13 @@ _PROGRAM: Final = (
 
 
 def start_command(
-    work: WorkSeen, name: str, title: str, trackers: Collection[TrackerSource] = (), *, asked: str
+    work: WorkSeen, name: str, title: str, trackers: Collection[TrackerSource] = (), *, asker: str
 ) -> tuple[str, ...]:
     """How the landing of a piece of work is started as a process, for an attempt; a tracker may have its request."""
     words: tuple[str, ...] = (PACKAGE, work.repository, name, work.on_pass, title)
     if work.on_pass == "pr":
         known = msgspec.json.encode([each for each in trackers if each.kind == "github"]).decode()
-        words += (asked, str(work.pr_wait_s), str(work.pr_rounds), known)
+        words += (asker, str(work.pr_wait_s), str(work.pr_rounds), known)
     return (sys.executable, "-P", "-c", _PROGRAM, *words)
 
 
@@ -54,16 +54,17 @@ def main(repository: str, name: str, on_pass: str, title: str, *request: str) ->
     branch = Branch(Git(repository), name)
     try:
         if on_pass == "pr":
-            asked, wait_s, rounds, known = request
+            asker, wait_s, rounds, known = request
             trackers = msgspec.json.decode(known, type=tuple[TrackerSource, ...])
             made = PullRequest(branch, rounds=int(rounds), trackers=trackers)
-            landed = made.land(title, asked=asked, wait_s=float(wait_s))
+            landed = made.land(title, asker=asker, wait_s=float(wait_s))
         else:
             landed = branch.merge(title)
     except MedbayError as error:
         print(error)
         return CANNOT
-    except Exception:  # Python's own exit code would say that there is a conflict
+    except Exception as error:  # Python's own exit code would say that there is a conflict
+        print(f"{type(error).__name__}: {error}", flush=True)  # first: a person is told the first line
         traceback.print_exc()
         return CANNOT
     print(landed.words)

@@ -22,7 +22,7 @@ WORDS_MAX: Final = 40_000  # of all that is said
 _PUSHED: Final = "medbayPushed"
 _ROUNDS: Final = "medbayRounds"
 _TOLD: Final = "medbayTold"
-_TELLING: Final = "medbayTelling"  # both of what was said last and may not be stored yet, and who had asked
+_SAID_LAST: Final = "medbayTelling"  # both of what was said last and may not be stored yet, and who had asked
 
 
 class OwnedBranch(Protocol):
@@ -103,11 +103,11 @@ class PullRequest:
         self._rounds = rounds
         self._trackers = trackers
 
-    def land(self, title: str, *, asked: str, wait_s: float) -> Landed:
+    def land(self, title: str, *, asker: str, wait_s: float) -> Landed:
         """Push it, ask for its merge, and wait for what its checks say; with nobody to ask or no remote it is kept.
 
-        What was pushed and asked for before is only looked at: others may have pushed to it, or ended it. Whoever asks
-        once more as the same one has lost the answer, and hears it again.
+        What was pushed and asked for before is only looked at: others may have pushed to it, or ended it. An asker who
+        comes again has lost the answer, and hears it again.
         """
         branch, base, remote = self._branch, self._base, self._remote
         if not base or self._git.ask("remote", "get-url", remote) is None:
@@ -118,7 +118,7 @@ class PullRequest:
             if error.kind != "missing":
                 raise
             return Landed(how="kept", words=f"kept on {branch.branch}: {error}")
-        self._settle_told(asked)
+        self._settle_told(asker)
         head, wait = branch.head, _Wait(wait_s)
         found = wait.answered(lambda: self._found(host, head)) if self._known(_PUSHED) == head else None
         url = found.url if found is not None else ""
@@ -129,7 +129,7 @@ class PullRequest:
             waiting = found.state == "open" and (found.waiting or not found.checked)
             return Landed(how="pr", url=url, into=base, words=f"pull request {url}", waiting=waiting)
         back = self._came_back(url, found)
-        self._keep(_TELLING, f"{asked} {back.round} {back.told}")
+        self._keep(_SAID_LAST, f"{back.round} {back.told} {asker}")
         return Landed(how="given_up" if back.given_up else "refused", url=url, words=back.words)
 
     def look(self) -> CameBack | str:
@@ -145,14 +145,20 @@ class PullRequest:
         self._keep(_ROUNDS, str(back.round))
         self._keep(_TOLD, back.told)
 
-    def _settle_told(self, asked: str = "") -> None:
-        """What was said to another one before was stored: there would be no next one otherwise."""
-        before, _, said = self._known(_TELLING).partition(" ")
-        if before and before != asked:
-            count, _, told = said.partition(" ")
+    def _settle_told(self, asker: str = "") -> None:
+        """Count what was said last as told, unless the one who was told asks again and so has not stored it.
+
+        The next attempt of a task, or the next step of a story, comes after the one before was stored. Only an attempt
+        that was given up as lost stored nothing: then its successor settles words that went with it.
+        """
+        said = self._known(_SAID_LAST)
+        if not said:
+            return
+        count, told, before = said.split(" ", 2)
+        if before != asker:
             self._keep(_ROUNDS, count)
             self._keep(_TOLD, told)
-            self._git.run("config", "--unset", self._key(_TELLING))
+            self._git.run("config", "--unset", self._key(_SAID_LAST))
 
     @property
     def _base(self) -> str:

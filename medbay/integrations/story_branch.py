@@ -46,8 +46,9 @@ def land(
             return Landed(how="kept", words=f"kept on {branch.branch}: its merge was reverted, and {back}")
         if on_pass == "pr":
             made = PullRequest(branch, rounds=rounds, trackers=trackers)
-            gate = f"{story.id}:{story.git.landing}"  # the run whose pass it is
-            return made.land(f"Story {story.id}: {story.title}", asked=gate, wait_s=0.0)
+            # The run whose pass it is, and since when it waits: an answer that was stored has moved the story.
+            gate = f"{story.id}:{story.git.landing}:{story.since}"
+            return made.land(f"Story {story.id}: {story.title}", asker=gate, wait_s=0.0)
         return branch.merge(title)
     except TrackerError as error:  # who is away for a while, with a request made before, is asked again
         if error.holds and story.git.pull_request:

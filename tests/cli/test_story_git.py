@@ -22,7 +22,7 @@ from medbay.integrations.git import Git
 from medbay.integrations.story_tree import StoryTree
 from tests.cli.calling import Cli
 from tests.trackers import gh_double
-from tests.trackers.imitated_pulls import URL, Pulls, run
+from tests.trackers.imitated_pulls import URL, Pulls, run, said
 from tests.trackers.imitations import TOKEN, imitation
 
 ROLE = """#!/bin/sh
@@ -219,21 +219,43 @@ def test_a_conflict_that_stays_is_a_persons(repository: Repository) -> None:
     assert refused.code == 4 and "conflict marks in app.txt" in refused.err
 
 
-def test_a_pull_request_is_asked_for_and_without_gh_a_person_is(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+class Hosted:
+    """A code host beside a repository: its remote, its pull requests, and `gh` once it is installed."""
+
+    def __init__(self, repository: Repository, beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tools, bare = beside / "bin", beside / "remote.git"
+        self.tools.mkdir()
+        for name in ("git", "sh", "dirname", "cp", "test", "cat", "pwd"):
+            (self.tools / name).symlink_to(shutil.which(name) or name)
+        monkeypatch.setenv("PATH", str(self.tools))
+        self._monkeypatch = monkeypatch
+        repository.git("init", "--quiet", "--bare", str(bare))
+        repository.git("remote", "add", "origin", "https://github.com/acme/shop.git")
+        repository.git("config", f"url.{bare}.insteadOf", "https://github.com/acme/shop.git")
+        self.pulls = Pulls(
+            commit_of=lambda branch: repository.git("--git-dir", str(bare), "rev-parse", f"refs/heads/{branch}")
+        )
+
+    def install_gh(self, url: str) -> None:
+        """From now on there is one, which asks the host at this address."""
+        (self.tools / "gh").write_text(
+            f'#!/bin/sh\nexec {shlex.join([sys.executable, "-S", gh_double.__file__])} "$@"\n'
+        )
+        (self.tools / "gh").chmod(0o755)
+        for name, value in {"GH_DOUBLE_URL": url, "GH_TOKEN": TOKEN, "no_proxy": "127.0.0.1"}.items():
+            self._monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def hosted(repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Hosted:
+    """The repository has a remote at a code host, and nobody has installed `gh` yet."""
+    return Hosted(repository, tmp_path_factory.mktemp("gh"), monkeypatch)
+
+
+def test_a_pull_request_is_asked_for_and_without_gh_a_person_is(repository: Repository, hosted: Hosted) -> None:
     """The same landing is tried again when the person has seen to it; then its checks are waited for."""
     repository.commit_settings('on_pass = "pr"', "[git]", 'pr_wait = "30s"')
     repository.works("implement", 'echo mine >> app.txt; cat "$MEDBAY_INPUT" >> "$here/told.txt"')
-    beside = tmp_path_factory.mktemp("gh")
-    tools, bare = beside / "bin", beside / "remote.git"
-    tools.mkdir()
-    for name in ("git", "sh", "dirname", "cp", "test", "cat", "pwd"):
-        (tools / name).symlink_to(shutil.which(name) or name)
-    monkeypatch.setenv("PATH", str(tools))
-    repository.git("init", "--quiet", "--bare", str(bare))
-    repository.git("remote", "add", "origin", "https://github.com/acme/shop.git")
-    repository.git("config", f"url.{bare}.insteadOf", "https://github.com/acme/shop.git")
     seen: list[str] = []
 
     def runs(commit: str) -> list[dict[str, Any]]:
@@ -241,24 +263,18 @@ def test_a_pull_request_is_asked_for_and_without_gh_a_person_is(
         seen.append(commit)
         return [run("ci", None if seen.count(commit) == 1 else "failure" if commit == seen[0] else "success")]
 
-    pulls = Pulls(
-        commit_of=lambda branch: repository.git("--git-dir", str(bare), "rev-parse", f"refs/heads/{branch}"),
-        runs=runs,
-    )
+    hosted.pulls.runs = runs
     repository.new()
 
     assert repository.cli("story", "run", "W-1").code == 75
     (asked,) = repository.shown()["questions"]
     assert "gh is not installed" in asked["why"]
-    (tools / "gh").write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-S", gh_double.__file__])} "$@"\n')
-    (tools / "gh").chmod(0o755)
-    with imitation("github", answers=pulls.answers) as (_, url):
-        for name, value in {"GH_DOUBLE_URL": url, "GH_TOKEN": TOKEN, "no_proxy": "127.0.0.1"}.items():
-            monkeypatch.setenv(name, value)
+    with imitation("github", answers=hosted.pulls.answers) as (_, url):
+        hosted.install_gh(url)
         repository.cli.good("answer", asked["id"], "1")
         repository.cli.good("story", "run", "W-1")
 
-    found, (pull,) = repository.shown(), pulls.made
+    found, (pull,) = repository.shown(), hosted.pulls.made
     assert [each["phase"] for each in found["phases"]] == ["implement", "review", "gate"] * 2
     assert f"{pull.number} came back\\nci: failure" in (repository.roles / "told.txt").read_text()
     assert (found["status"], found["merged"], len(set(seen))) == ("completed", False, 2)
@@ -266,6 +282,31 @@ def test_a_pull_request_is_asked_for_and_without_gh_a_person_is(
     assert f"{URL}/{pull.number}" in repository.cli.good("story", "show", "W-1").out
     assert (pull.head, pull.base, pull.title) == ("acme:medbay/story-W-1", "main", "Story W-1: Print it")
     assert not Path("app.txt").exists()
+
+
+def test_a_story_whose_pull_request_came_back_too_often_goes_on_when_a_person_has_seen_to_it(
+    repository: Repository, hosted: Hosted
+) -> None:
+    """What the person was told does not come back once more."""
+    repository.commit_settings('on_pass = "pr"', "[git]", 'pr_wait = "30s"', "max_pr_rounds = 0")
+
+    def runs(commit: str) -> list[dict[str, Any]]:
+        """Nothing is wrong with it, but a reviewer wants something else."""
+        hosted.pulls.made[0].comments = [said("rename it", at="2999-01-01T00:00:00Z")]
+        return [run("ci", "success")]
+
+    hosted.pulls.runs = runs
+    repository.new()
+    with imitation("github", answers=hosted.pulls.answers) as (_, url):
+        hosted.install_gh(url)
+
+        assert repository.cli("story", "run", "W-1").code == 75
+        (asked,) = repository.shown()["questions"]
+        repository.cli.good("answer", asked["id"], "1")
+        repository.cli.good("story", "run", "W-1")
+
+    assert "came back more than 0 times" in asked["why"]
+    assert repository.shown()["status"] == "completed"
 
 
 def test_a_gate_that_fails_after_the_merge_prepares_the_revert_and_asks(repository: Repository) -> None:

@@ -69,31 +69,31 @@ def shop(tokens: None, tmp_path: Path) -> Iterator[Shop]:
 
 def test_what_others_pushed_to_a_request_stays_while_it_is_waited_for(shop: Shop) -> None:
     """It is pushed once: the next look at it takes nothing of theirs away. What is new of ours is pushed."""
-    assert shop.request.land("Count", asked="t-1:1", wait_s=0).waiting
+    assert shop.request.land("Count", asker="t-1:1", wait_s=0).waiting
     shop.git("checkout", "--quiet", "--detach", "medbay/t-1")
     shop.commit("a person's")
     shop.git("push", "--quiet", "origin", f"HEAD:{BRANCH}")
     theirs = shop.git("rev-parse", "HEAD")
 
-    again = shop.request.land("Count", asked="t-1:1", wait_s=0)
+    again = shop.request.land("Count", asker="t-1:1", wait_s=0)
 
     assert (again.how, again.url) == ("pr", f"{URL}/7")
     assert shop.git("rev-parse", BRANCH, cwd=shop.bare) == theirs
     shop.git("checkout", "--quiet", "medbay/t-1")
     shop.commit("more")
-    shop.request.land("Count", asked="t-1:1", wait_s=0)
+    shop.request.land("Count", asker="t-1:1", wait_s=0)
     assert shop.git("rev-parse", BRANCH, cwd=shop.bare) == shop.git("rev-parse", "HEAD")
 
 
 @pytest.mark.parametrize("state", ["merged", "closed"])
 def test_a_request_that_a_person_ended_while_it_is_waited_for_is_not_made_again(shop: Shop, state: str) -> None:
     """Nor is its branch, which went with it."""
-    shop.request.land("Count", asked="t-1:1", wait_s=0)
+    shop.request.land("Count", asker="t-1:1", wait_s=0)
     shop.pulls.made[0].state = state
     shop.git("update-ref", "-d", BRANCH, cwd=shop.bare)
     shop.pulls.commit_of = "c0ffee-{}".format
 
-    landed = shop.request.land("Count", asked="t-1:1", wait_s=0)
+    landed = shop.request.land("Count", asker="t-1:1", wait_s=0)
 
     assert (landed.how, landed.url, landed.waiting) == ("pr", f"{URL}/7", False)
     assert len(shop.pulls.made) == 1
@@ -102,16 +102,16 @@ def test_a_request_that_a_person_ended_while_it_is_waited_for_is_not_made_again(
 
 def test_what_is_said_of_a_request_is_said_again_until_it_was_stored(shop: Shop) -> None:
     """A crash before it is stored loses no word and counts no round; the next attempt hears what is new."""
-    shop.request.land("Count", asked="t-1:1", wait_s=0)
+    shop.request.land("Count", asker="t-1:1", wait_s=0)
     shop.pulls.runs = lambda commit: [run("ci", "success")]
     shop.pulls.made[0].comments = [said("rename it", at="2999-01-01T00:00:00Z")]
 
-    told = [shop.again(rounds=2).land("Count", asked="t-1:1", wait_s=0) for _ in range(3)]
+    told = [shop.again(rounds=2).land("Count", asker="t-1:1", wait_s=0) for _ in range(3)]
     shop.pulls.made[0].comments.append(said("and test it", at="2999-01-02T00:00:00Z"))
-    after = shop.again(rounds=2).land("Count", asked="t-1:2", wait_s=0)
+    after = shop.again(rounds=2).land("Count", asker="t-1:2", wait_s=0)
     third = shop.again(rounds=2).look()
     shop.pulls.made[0].comments.append(said("and document it", at="2999-01-03T00:00:00Z"))
-    last = shop.again(rounds=2).land("Count", asked="t-1:3", wait_s=0)
+    last = shop.again(rounds=2).land("Count", asker="t-1:3", wait_s=0)
 
     assert {each.how for each in told} == {"refused"} and len({each.words for each in told}) == 1
     assert "rename it" in told[0].words
@@ -130,7 +130,7 @@ def test_what_breaks_while_work_is_landed_is_no_conflict(shop: Shop, capsys: pyt
 def test_however_much_is_said_of_a_request_what_is_told_of_it_fits_into_a_task(shop: Shop) -> None:
     """A person's task for what comes back too often takes no more than the description of a task."""
     shop.pulls.runs = lambda commit: [run("ci", "failure")]
-    shop.request.land("Count", asked="t-1:1", wait_s=0)
+    shop.request.land("Count", asker="t-1:1", wait_s=0)
     shop.pulls.made[0].comments = [said("x" * 5_000, at="2999-01-01T00:00:00Z") for _ in range(60)]
 
     found = shop.request.look()
