@@ -36,7 +36,7 @@ class Slots:
         self._place = place
         self._clock = clock
         self._lease = lease
-        self._unseen = False  # something ended and was asked how, and is not collected
+        self._unseen = 0  # how many have ended and were asked how, and are not collected
 
     @property
     def begun(self) -> list[Claim]:
@@ -72,19 +72,19 @@ class Slots:
             return False
         now_s = self._clock.monotonic_s()
         ended = [each for each in self._live.values() if each.running.poll(now_s) is not None]
-        self._unseen |= bool(ended)
+        self._unseen = len(ended)
         self.begin_waiting(sum(not each.claim.task.checks for each in ended))
-        return self.waiting > max(self._settings.slots, len(ended))
+        return self._is_worth_waiting
 
     def collected(self) -> None:
         """Everything that ended was handled."""
-        self._unseen = False
+        self._unseen = 0
 
     def wake_s(self) -> float | None:
         """When to collect what ended while something else was done: nothing else wakes the engine for it."""
         if not self._unseen:
             return None
-        return self._clock.monotonic_s() + (GATHER_S if self.waiting > self._settings.slots else 0.0)
+        return self._clock.monotonic_s() + (GATHER_S if self._is_worth_waiting else 0.0)
 
     def capacity(self, *, recovery_first: bool) -> Capacity:
         """What can be claimed now."""
@@ -125,6 +125,11 @@ class Slots:
                     recovery_first=recovery_first,
                 )
         return found
+
+    @property
+    def _is_worth_waiting(self) -> bool:
+        """Whether more waits than has ended: it is done while the engine stores what ended."""
+        return self.waiting > max(self._settings.slots, self._unseen)
 
     def _left(self) -> int:
         live, away = len(self._live), 0

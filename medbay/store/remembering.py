@@ -25,6 +25,7 @@ _WRITES: Final = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 _ASKS: Final = ("SELECT ", "WITH ", "PRAGMA user_version")
 
 _EMPTY: Final[list[sqlite3.Connection]] = []  # databases of worlds that are over; migrated, and nothing is in them
+_EMPTY_MAX: Final = 4  # worlds of one process follow each other, and few have more than one store
 
 Asked = tuple[frozenset[str] | None, dict[Values, list[Row]]]  # the tables a statement reads, and its answers
 
@@ -49,6 +50,7 @@ class Answers:
 
     def __init__(self) -> None:
         self.known: dict[str, Asked] = {}
+        self.writing = False  # whether a block that writes is open; a file has only one as well
         self._by_table: dict[str, list[dict[Values, list[Row]]]] = {}
 
     def meet(self, sql: str) -> Asked:
@@ -162,10 +164,13 @@ class WriteBlock:
         self._answers = answers
 
     def __enter__(self) -> RememberingTx:
+        assert not self._answers.writing, "a transaction within a transaction"
         self._connection.execute("SAVEPOINT block")
+        self._answers.writing = True
         return self._tx
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._answers.writing = False
         if error is not None:
             self._connection.execute("ROLLBACK TO block")
         self._connection.execute("RELEASE block")
@@ -179,15 +184,24 @@ class MemoryStore(SqliteStore):
     def __init__(self, clock: Clock) -> None:
         self._answers = Answers()
         self._reader: ReadBlock | None = None
+        self._closed = False
         super().__init__(":memory:", clock, new_store_id="simulated", machine_id="")
 
     def close(self) -> None:
-        """Undo all that was written, and leave the database to the next."""
-        self._connection.execute("ROLLBACK")
-        _EMPTY.append(self._connection)
+        """Undo all that was written, and leave the database to the next; once."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._connection.in_transaction:  # SQLite ends one by itself where it breaks
+            self._connection.execute("ROLLBACK")
+        if len(_EMPTY) < _EMPTY_MAX:
+            _EMPTY.append(self._connection)
+        else:
+            self._connection.close()
 
     def write(self) -> WriteBlock:  # type: ignore[override]
         """A transaction that may change things."""
+        assert not self._closed, "a closed store is another world's by now"
         tx = RememberingTx(self._connection, self._clock.now_ms(), self.store_id, self._answers)
         return WriteBlock(self._connection, tx, self._answers)
 

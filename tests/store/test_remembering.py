@@ -68,6 +68,23 @@ def test_the_next_world_gets_the_database_with_nothing_in_it() -> None:
     assert counted(second) == before
 
 
+def test_a_closed_store_is_out_of_the_way_of_the_next_world() -> None:
+    """It may be closed again and not written; nor does a block that writes open within another, as on a file."""
+    first = MemoryStore(VirtualClock())
+    first.close()
+    second = MemoryStore(VirtualClock())
+
+    first.close()
+
+    with pytest.raises(AssertionError, match="another world's"):
+        first.write()
+    with second.write() as tx:
+        tx.execute(PUT, ("one", "1"))
+        with pytest.raises(AssertionError, match="within a transaction"), second.write():
+            pass
+    assert MemoryStore(VirtualClock())._connection is not second._connection
+
+
 def test_a_world_goes_the_same_way_on_a_store_that_remembers_nothing() -> None:
     """Step by step: the digest is of every line of its log."""
 
