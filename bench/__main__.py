@@ -55,8 +55,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; all of ours if none is named")
     parser.add_argument("--store", choices=STORES, action="append", help="which databases; both if not said")
-    parser.add_argument("--runs", type=int, default=3, help="how often each rate is measured")
-    parser.add_argument("--count", type=int, default=0, help="how many tasks, instead of the scenario's own number")
+    parser.add_argument("--runs", type=_whole, default=3, help="how often each rate is measured")
+    parser.add_argument("--count", type=_whole, default=0, help="how many tasks, instead of the scenario's own number")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also append the JSON lines to a file")
     parser.add_argument("--peers", type=Path, metavar="DIR", help="where the peers' scripts are (with the name peers)")
     parser.add_argument("--kept", type=Path, metavar="DIR", help="keep what the peers install here for the next run")
@@ -66,6 +66,13 @@ def _arguments() -> argparse.Namespace:
     if unknown := [name for name in chosen.names if name not in names]:
         parser.error(f"no measurement {unknown[0]!r}; there are {', '.join(names)}")
     return chosen
+
+
+def _whole(text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
 
 
 def _side_by_side(letters: list[str], chosen: argparse.Namespace) -> int:

@@ -64,16 +64,18 @@ def command(session: Session, task_id: str, follow: bool, number: int | None, ra
     if attempt is None:
         raise NotFound(f"{task.id} has no output yet: it was not started", hint=f"medbay explain {task.id} says why")
     if position is None:
-        kept = bay.output(task.id, attempt.number)
-        printed = _Printed(attempt, Path(attempt.log_path), kept)
+        printed = _of_attempt(bay, attempt)
     else:
         printed = _of_check(bay, attempt, position)
     if session.json:
         print_json(_as_json(printed, redaction_for(bay, task)))
         return
     out = _printer(bay, task, None if raw or position is not None else attempt)
-    if out.copy(printed.path, 0) is None:
+    copied = out.copy(printed.path, 0)
+    if copied is None:
         _from_store(printed, out)
+    elif copied == 0 and attempt.ended_at is not None and position is None:
+        note(f"attempt {attempt.number} printed nothing")
     out.end()
     _say_dropped(printed.path)
     if task.role == "triage":
@@ -107,6 +109,16 @@ class _Printed:
     path: Path
     kept: Output | None
     check: int | None = None
+    silent: bool = False  # it is known to have printed nothing
+
+
+def _of_attempt(bay: Bay, attempt: Attempt) -> _Printed:
+    """Of what was printed the store keeps the ends, until the task is archived; of a lost attempt it has nothing."""
+    kept = bay.output(attempt.task_id, attempt.number)
+    silent = False
+    if kept is None and attempt.ended_at is not None and attempt.outcome != "lost":
+        silent = any(each.name == "task:created" for each in bay.events(limit=1, task_id=attempt.task_id))
+    return _Printed(attempt, Path(attempt.log_path), kept, silent=silent)
 
 
 def _of_check(bay: Bay, attempt: Attempt, position: int) -> _Printed:
@@ -222,7 +234,7 @@ def _as_json(printed: _Printed, redaction: Redaction) -> dict[str, Any]:
     try:
         text, whole = "".join(logs.pieces(path)), logs.dropped(path) is None
     except (OSError, ValueError):
-        text, whole = (printed.kept.text(), not printed.kept.head) if printed.kept else ("", False)
+        text, whole = (printed.kept.text(), not printed.kept.head) if printed.kept else ("", printed.silent)
     return {
         "task": attempt.task_id,
         "attempt": attempt.number,
@@ -238,6 +250,9 @@ def _from_store(printed: _Printed, out: Printer) -> None:
     """The file is elsewhere or gone: the ends that the store keeps."""
     kept = printed.kept
     where = clean(f"{printed.attempt.host}:{printed.path}")
+    if printed.silent:
+        note(f"attempt {printed.attempt.number} printed nothing")
+        return
     if kept is None:
         what = "it has printed nothing yet" if printed.attempt.ended_at is None else "nothing of it was kept"
         note(f"{where} cannot be read here, and {what}")
@@ -252,7 +267,7 @@ def _follow(
 ) -> None:
     """Print attempt after attempt as they grow, until the task ends or waits for a person."""
     out: Printer | None = None
-    offset, at = 0, number
+    offset, at, told = 0, number, 0  # up to where, of which attempt, and the last one that the store told of
     while True:
         task = bay.get(task.id)
         attempt = _attempt(bay, task, at)
@@ -264,9 +279,11 @@ def _follow(
             copied = out.copy(Path(attempt.log_path), offset)
             offset = copied or offset
             if attempt.ended_at is not None:
-                if copied is None:  # it ran elsewhere: now the store has its ends
-                    kept = bay.output(attempt.task_id, attempt.number)
-                    _from_store(_Printed(attempt, Path(attempt.log_path), kept), out)
+                if (
+                    copied is None and told != attempt.number
+                ):  # it ran elsewhere, or has no file: the store has its ends
+                    told = attempt.number
+                    _from_store(_of_attempt(bay, attempt), out)
                 out.end()
                 if number is not None or (at == task.attempts and _stands(task)):
                     return

@@ -214,7 +214,7 @@ def _facts_for_programs(found: TaskDetail, task: Task, runs: str) -> None:
     fields("id", task.id)
     fields("title", task.title)
     for name in view.LISTED:
-        if data[name] not in (None, "", False):
+        if data[name] is not False and data[name] not in (None, ""):  # 0 is a value: the most urgent priority
             fields(name, data[name])
     if task.place:
         fields("place", task.place)

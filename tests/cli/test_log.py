@@ -122,6 +122,38 @@ def test_following_goes_on_into_the_next_attempt(cli: Cli, capsys: pytest.Captur
     assert told.err == "attempt 1\nattempt 2\n"
 
 
+def test_following_says_once_what_has_no_file(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a short Python call that failed: while the next attempt is waited for, nothing comes again."""
+    task_id = ran(cli, "echo ECONNREFUSED; exit 1")
+    bay = cli.bay()
+    Path(bay.attempts(task_id)[0].log_path).unlink()
+    looks = 0
+
+    def look_again(_: float) -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 5:
+            bay.cancel(task_id)
+
+    capsys.readouterr()
+    _follow(bay, bay.get(task_id), None, wait=look_again)
+
+    told = capsys.readouterr()
+    assert (told.out, told.err, looks) == ("ECONNREFUSED\n", "attempt 1\n", 5)
+
+
+@pytest.mark.parametrize("command", ["true", "exit 3", "kill -TERM $$"])
+def test_what_printed_nothing_is_said_to_have_printed_nothing(cli: Cli, command: str) -> None:
+    """A short command that is silent has no file; its log was not lost."""
+    task_id = ran(cli, command)
+    Path(cli.bay().attempts(task_id)[0].log_path).unlink(missing_ok=True)
+
+    called, found = cli("log", task_id), cli.good("log", task_id, "--json").json
+
+    assert (called.code, called.out, called.err) == (0, "", "attempt 1 printed nothing\n")
+    assert (found["text"], found["whole"]) == ("", True)
+
+
 def test_a_log_is_data_too(cli: Cli) -> None:
     """Text and where it came from; without the file, what the store kept."""
     task_id = ran(cli, "echo some text")

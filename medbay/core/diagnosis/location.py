@@ -18,6 +18,7 @@ LINES_MAX: Final = 80  # lines searched per shape, from the side that counts
 _LIBRARY_PARTS: Final = (
     "site-packages", "dist-packages", "node_modules", "node:", "/rustc/", ".cargo/registry", ".rustup", "/gems/",
     "/vendor/", "/go/pkg/mod", "/nix/store", "/hostedtoolcache/", "/deps/undici", "/sysdeps/", "/csu/", ".pyenv/",
+    "/medbay/runners/python/",
 )  # fmt: skip
 _LIBRARY_STARTS: Final = ("/usr/", "<", "ext:", "http:", "https:", "libraries/", "ice-9/")
 _LIBRARY: Final = (

@@ -28,6 +28,18 @@ def test_a_compiler_position_is_a_code_error_at_that_place() -> None:
     assert str(found.location) == "file.ts:45:12"
 
 
+def test_a_crash_in_a_call_is_at_the_users_line_and_not_in_what_called_it() -> None:
+    """The interpreter prints the most recent call first; below it is the worker process."""
+    report = (
+        "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f (most recent call first):\n"
+        '  File "/srv/app/jobs.py", line 10 in crash\n'
+        '  File "/srv/tools/medbay/runners/python/worker.py", line 68 in main\n'
+        '  File "<string>", line 1 in <module>\n'
+    )
+
+    assert why(report, exit_code=-11).location == Location("/srv/app/jobs.py", 10, None)
+
+
 def test_a_failed_expectation_is_a_test_failure() -> None:
     """One of the cases that must always hold."""
     assert why("Test failed: expect(received).toEqual(expected)").category == "test_failure"
