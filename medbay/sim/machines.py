@@ -150,4 +150,4 @@ class SimLeftovers:
 
 
 def write_nothing(path: str, text: str) -> None:
-    """A simulated machine has no files: a world is the same whoever may write where, and leaves nothing behind."""
+    """A simulated machine has no files: a world is the same for every user, and leaves nothing behind."""
