@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -290,10 +290,16 @@ def _shell_on(path: str | None) -> str:
 
 def defaults_of(config: Config) -> Defaults:
     """What a new task has that does not say otherwise."""
+    queues = tuple((each.name, each.place) for each in config.queues.values() if each.place)
+    return _defaults(os.getcwd(), shell_of(config), tuple(config.places), queues)
+
+
+@lru_cache(maxsize=8)
+def _defaults(cwd: str, shell: str, places: tuple[str, ...], queues: tuple[tuple[str, str], ...]) -> Defaults:
+    """One record for all that is added in the same surroundings: whether they are the same is asked for each task."""
     from medbay.service.requests import Defaults
 
-    queues = {each.name: each.place for each in config.queues.values() if each.place}
-    return Defaults(cwd=os.getcwd(), shell=shell_of(config), places=tuple(config.places), queue_places=queues)
+    return Defaults(cwd=cwd, shell=shell, places=places, queue_places=dict(queues))
 
 
 def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from medbay.engine.daemon import Daemon
     from medbay.places import scripts
     from medbay.runners.agent.profiles import KnownProfiles
+    from medbay.service import breakers as breaker_service
     from medbay.service import (
-        additions,
         bulk,
         calls,
         dependencies,
@@ -69,11 +69,11 @@ if TYPE_CHECKING:
         liveness,
         requests,
         schedules,
+        series,
         tasks,
         teaching,
         upkeep,
     )
-    from medbay.service import breakers as breaker_service
     from medbay.service import deliveries as delivery_service
     from medbay.service import detail as details
     from medbay.service import explain as explaining
@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from medbay.service import workers as worker_service
     from medbay.service.bulk import Bulk
     from medbay.service.listing import ListQuery
+    from medbay.service.series import Series
     from medbay.service.tasks import Action
     from medbay.service.teaching import Reclassified
     from medbay.store import patterns
@@ -93,8 +94,8 @@ else:
     wiring, cycle, scripts, patterns, export_lines, task_views = later(
         "wiring", "engine.cycle", "places.scripts", "store.patterns", "views.exchange", "views.task"
     )
-    additions, bulk, calls, dependencies, exchange, jobs, learning, liveness, requests, schedules = later(
-        *"additions bulk calls dependencies exchange jobs learning liveness requests schedules".split(), of="service."
+    bulk, calls, dependencies, exchange, jobs, learning, liveness, requests, schedules, series = later(
+        *"bulk calls dependencies exchange jobs learning liveness requests schedules series".split(), of="service."
     )
     tasks, teaching, upkeep, breaker_service, delivery_service, details, explaining, graphs, listings = later(
         *"tasks teaching upkeep breakers deliveries detail explain graph listing".split(), of="service."
@@ -139,7 +140,7 @@ class Bay:
     stories: Area[Stories] = Area("stories", "Stories")
     board: Area[Board] = Area("board", "Board")
     pulls: Area[PullRequests] = Area("pull_requests", "PullRequests")
-    _last_request: cached_property[requests.LastRequest] = cached_property(lambda _: requests.LastRequest())
+    _series: cached_property[Series] = cached_property(lambda bay: series.Series(bay.ids, bay.profiles))
     profiles: cached_property[KnownProfiles] = cached_property(lambda bay: app.agents_of(bay.place.config))
 
     def __init__(
@@ -176,9 +177,8 @@ class Bay:
         In place of `run`: `python="module:function"` with `args`, `isolated=True`; `agent="NAME"`; `person=True`.
         """
         given, defaults = {"title": title, "run": run, **options}, app.defaults_of(self.place.config)
-        new = partial(self._last_request.new_task, given, defaults=defaults, agents=self.profiles)
-        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "assess": self.place.config.policy.assess}
-        return self.write(lambda tx: additions.add(tx, new(now=tx.now), **by))
+        by: dict[str, Any] = {"actor": self.actor, "assess": self.place.config.policy.assess}
+        return self.write(lambda tx: self._series.add(tx, given, defaults=defaults, **by))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""

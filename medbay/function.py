@@ -80,7 +80,9 @@ class TaskFunction(Generic[P, R]):
     def add(self, bay: Adding, *args: P.args, **kwargs: P.kwargs) -> Task:
         """Add a task that calls it with these arguments, which have to be JSON: a tuple arrives as a list."""
         options = {"title": self._function.__name__, **self._options}
-        cwd = options.setdefault("cwd", os.getcwd())
+        cwd = options.get("cwd")
+        if cwd is None:
+            cwd = options["cwd"] = os.getcwd()
         target = self._targets.get(cwd)
         if target is None:
             target = self._targets[cwd] = target_of(self._function, cwd)

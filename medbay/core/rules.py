@@ -86,8 +86,20 @@ def on_handed_to_person(task: Task, now: int) -> Decision:
 
 
 def on_added_alike(added: Task, event: Event, task: Task) -> tuple[Task, Event]:
-    """What became of a new task, and its event, for one that differs from it in id, title and command only."""
-    after = changed(added, id=task.id, title=task.title, command=task.command)
+    """What became of a new task, and its event, for one that differs from it in id, title and command only.
+
+    Where neither waits for a time it may have been created at another one.
+    """
+    now = task.created_at
+    after = changed(
+        added,
+        id=task.id,
+        title=task.title,
+        command=task.command,
+        created_at=now,
+        since=now,
+        ready_at=now if added.ready_at == added.created_at else added.ready_at,
+    )
     return after, Event(name=event.name, task_id=task.id, data=event.data | {"title": task.title})
 
 

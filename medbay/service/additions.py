@@ -26,7 +26,7 @@ from medbay.core.people.question import is_due
 from medbay.env import Ids
 from medbay.errors import NotAllowed, StaleClaim
 from medbay.service import dependencies
-from medbay.service.free_ids import fresh_ids, hopeful_ids
+from medbay.service.free_ids import ID_TRIES, hopeful_ids, rising_ids
 from medbay.service.tasks import cancel, id_of
 from medbay.store import tasks
 from medbay.store.apply import Arrival, apply, insert_tasks, write_events
@@ -34,7 +34,6 @@ from medbay.store.database import Tx
 
 WRITTEN_AT_ONCE: Final = 500
 _KEY_LOCKS: Final = 512
-_ID_TRIES: Final = 100
 
 Assess = Literal["off", "warn", "ask"]
 ASSESSED_AGAINST: Final = 1_000  # earlier tasks
@@ -113,14 +112,24 @@ def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str, assess: Assess = "off") -
     known = None if new.key is None else _known(tx, new, new.key, actor=actor)
     if known is not None:
         return known
+    return _assessed(tx, _arrived(tx, arrive(tx, new, ids=ids, actor=actor).task), new, assess)
+
+
+def arrive(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Arrival:
+    """Store a new task, and nothing else that may follow from it; how it was saved."""
     free_ids = hopeful_ids(tx, ids)
     task, after = _made(tx, new, next(free_ids), actor=actor)
-    return _assessed(tx, _arrived(tx, _insert(tx, task, after, free_ids)), new, assess)
+    return _insert(tx, task, after, free_ids)
 
 
-def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str, assess: Assess = "off") -> list[Task]:
-    """Store new tasks in their order. Rows are written together, but before anything could look for one of them."""
-    free_ids = fresh_ids(tx, ids)
+def add_many(
+    tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str, assess: Assess = "off", expected: int = 0
+) -> list[Task]:
+    """Store new tasks in their order. Rows are written together, but before anything could look for one of them.
+
+    As many as are expected also run in that order, and lie side by side in the store.
+    """
+    free_ids = rising_ids(tx, ids, expected)
     added: list[Task] = []
     unwritten: dict[int, _Unwritten] = {}  # by its place in `added`
     keys: set[str] = set()
@@ -167,7 +176,7 @@ def _write_down(tx: Tx, unwritten: Mapping[int, _Unwritten], added: list[Task], 
         with tx.savepoint():
             saved = insert_tasks(tx, _decided(unwritten.values(), tx.now))
     except StaleClaim:
-        saved = [_insert(tx, each.task, each.after, free_ids) for each in unwritten.values()]
+        saved = [_insert(tx, each.task, each.after, free_ids).task for each in unwritten.values()]
     for place, task in zip(unwritten, saved, strict=True):
         added[place] = _arrived(tx, task)
 
@@ -203,10 +212,11 @@ def _decided(new: Iterable[_Unwritten], now: int) -> list[Arrival]:
     return decided
 
 
-def _insert(tx: Tx, task: Task, after: tuple[str, ...], free_ids: Iterator[str]) -> Task:
-    for _ in range(_ID_TRIES):
+def _insert(tx: Tx, task: Task, after: tuple[str, ...], free_ids: Iterator[str]) -> Arrival:
+    for _ in range(ID_TRIES):
         try:
-            return insert_tasks(tx, [Arrival.of(rules.on_added(task, tx.now), after)])[0]
+            insert_tasks(tx, [arrival := Arrival.of(rules.on_added(task, tx.now), after)])
+            return arrival
         except StaleClaim:
             task = replace(task, id=next(free_ids))
     raise NotAllowed("no free task id was found", hint="try again")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, NoReturn
 
 from medbay.core.agent import TOOLS
@@ -17,18 +18,24 @@ from medbay.store.database import Tx
 ARGUMENTS_MAX: Final = 1_000_000  # characters of JSON
 _TARGET_MAX: Final = 4_000
 _OF_AGENTS: Final = ("agent", TOOLS)  # facts about who worked, which are no result
-_as_json: Final = json.JSONEncoder(allow_nan=False).encode  # `json.dumps` would make one for each call
+# `json.dumps` would make one for each call. What contains itself is noticed before.
+_as_json: Final = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})  # nothing is inside of them
 _TARGET: Final = re.compile(r"(?:[^\W\d]\w*(?:\.[^\W\d]\w*)*|[^\0\n]+\.py):[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 def command_of(target: Any, arguments: Any = None, *, isolated: Any = False) -> tuple[str, ...]:
     """The command of a task that calls `module:function` or `FILE.py:function`."""
-    if not isinstance(target, str) or len(target) > _TARGET_MAX or not _TARGET.fullmatch(target):
+    if not isinstance(target, str) or not _names_function(target):
         raise UsageError(f"{target!r} names no function", hint="write module:function, or FILE.py:function")
     if not isinstance(isolated, bool):
         raise UsageError(f"isolated is true or false, not {isolated!r}")
     return (target, _arguments(arguments), *((ISOLATED,) if isolated else ()))
+
+
+@lru_cache(maxsize=64)
+def _names_function(target: str) -> bool:
+    return len(target) <= _TARGET_MAX and _TARGET.fullmatch(target) is not None
 
 
 def result_of(tx: Tx, task: Task) -> Any:

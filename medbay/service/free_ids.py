@@ -12,7 +12,7 @@ from medbay.store import tasks
 from medbay.store.database import Tx
 
 _IDS_AT_ONCE: Final = 256
-_ID_TRIES: Final = 100
+ID_TRIES: Final = 100
 
 
 def some(tx: Tx, ids: Ids, number: int) -> tuple[str, ...]:
@@ -26,11 +26,18 @@ def hopeful_ids(tx: Tx, ids: Ids) -> Iterator[str]:
     yield from fresh_ids(tx, ids)
 
 
+def rising_ids(tx: Tx, ids: Ids, expected: int) -> Iterator[str]:
+    """Unused new ids, as many as are expected in their order: what is ready in one moment runs in that of its ids."""
+    free = fresh_ids(tx, ids)
+    yield from sorted(itertools.islice(free, expected))
+    yield from free
+
+
 def fresh_ids(tx: Tx, ids: Ids) -> Iterator[str]:
     """Unused new ids; looked up several at a time once many are wanted."""
     given: set[str] = set()
     existing, tries, at_once = 0, 0, 1
-    while tries < _ID_TRIES:
+    while tries < ID_TRIES:
         existing = max(existing, tasks.how_many(tx, at_once))
         drawn = dict.fromkeys(ids.task(existing + len(given)) for _ in range(at_once))
         free = drawn.keys() - given - tasks.taken(tx, list(drawn))

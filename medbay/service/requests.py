@@ -78,25 +78,12 @@ def new_task(
     return NewTask(**{**made, "place": _place(made, defaults)})
 
 
-class LastRequest:
-    """What was asked for last: who adds one task after the other mostly says the same but for its own words."""
-
-    def __init__(self) -> None:
-        self._last: tuple[Mapping[str, Any], Defaults, NewTask] | None = None
-
-    def new_task(
-        self, given: Mapping[str, Any], *, now: int, defaults: Defaults, agents: Mapping[str, Profile]
-    ) -> NewTask:
-        """The same as `new_task`; the agents are the same each time."""
-        if self._last is not None:
-            before, by, made = self._last
-            if by == defaults and _says_the_same(before, given):
-                return alike(made, title=_FIELDS["title"][1](given["title"]), command=_to_run(given)["command"])
-        new = new_task(given, now=now, defaults=defaults, agents=agents)
-        timed = new.at is not None or new.cron or new.every_ms is not None or new.expect_by
-        fixed = all(type(value) in _FIXED for name, value in given.items() if name not in _OWN)
-        self._last = None if timed or not fixed else (given, defaults, new)
-        return new
+def is_repeatable(given: Mapping[str, Any], new: NewTask) -> bool:
+    """Whether the next one that says the same would come to the same, at any time and whatever there is by then."""
+    timed = new.at is not None or new.cron or new.every_ms is not None or new.expect_by
+    related = new.key is not None or new.after or new.spec
+    fixed = all(type(value) in _FIXED for name, value in given.items() if name not in _OWN)
+    return fixed and not (timed or related)
 
 
 def _place(fields: Mapping[str, Any], defaults: Defaults) -> str:
@@ -119,15 +106,15 @@ def new_tasks(
     before: Mapping[str, Any] = {}
     new: NewTask | None = None
     for given in lines:
-        if new is not None and _says_the_same(before, given):
-            new = alike(new, title=_FIELDS["title"][1](given["title"]), command=_to_run(given)["command"])
+        if new is not None and says_the_same(before, given):
+            new = alike(new, **own_words(given))
         else:
             new = new_task(given, now=now, defaults=defaults, agents=agents)
         before = given
         yield new
 
 
-def _says_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+def says_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
     """Whether two differ in their own words only. Numbers are compared as they are: 1 is not true."""
     if one.keys() != two.keys() or not (two.get("run") or two.get("python")):
         return False
@@ -138,6 +125,11 @@ def _says_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
         if type(was) is not str or type(value) is not str or was != value:
             return False
     return True
+
+
+def own_words(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Title and command of one that says the same as another."""
+    return {"title": _FIELDS["title"][1](given["title"]), "command": _to_run(given)["command"]}
 
 
 def edited_fields(given: Mapping[str, Any], *, agents: Mapping[str, Profile] = NO_AGENTS) -> dict[str, Any]:

@@ -58,7 +58,6 @@ from medbay.store.rows import (
     dumps_any,
     encode_diagnosis,
     task_row,
-    task_value,
 )
 
 
@@ -139,22 +138,32 @@ def insert_tasks(tx: Tx, arrivals: Sequence[Arrival]) -> list[Task]:
     return tasks
 
 
+def insert_another(tx: Tx, row: list[Any], arrival: Arrival) -> None:
+    """Save a new task that was decided like the one with this row. Raises StaleClaim when its id is taken."""
+    if tx.execute(TASK_TABLE.insert_sql, _row_alike(row, arrival.task)) != 1:
+        raise StaleClaim("an id was taken while this was added", hint="try again")
+    _write_tags(tx, (arrival.task,))
+    write_events(tx, (arrival.event,))
+
+
 def _new_rows(arrivals: Iterable[Arrival]) -> Iterator[list[Any]]:
     row: list[Any] = []
     for task, _, _, alike in arrivals:
-        if alike:
-            row = row.copy()
-            row[_ID_AT], row[_TITLE_AT], row[_COMMAND_AT] = (
-                task.id,
-                task.title,
-                task_value("command", task.command),
-            )
-        else:
-            row = task_row(task)
+        row = _row_alike(row, task) if alike else task_row(task)
         yield row
 
 
-_ID_AT, _TITLE_AT, _COMMAND_AT = (TASK_FIELDS.index(name) for name in ("id", "title", "command"))
+def _row_alike(row: list[Any], task: Task) -> list[Any]:
+    """The row of a task from that of one which `core.rules.on_added_alike` was told of."""
+    row = row.copy()
+    row[_ID_AT], row[_TITLE_AT], row[_COMMAND_AT] = task.id, task.title, dumps(task.command)
+    row[_CREATED_AT], row[_SINCE_AT], row[_READY_AT] = task.created_at, task.since, task.ready_at
+    return row
+
+
+_ID_AT, _TITLE_AT, _COMMAND_AT, _CREATED_AT, _SINCE_AT, _READY_AT = map(
+    TASK_FIELDS.index, ("id", "title", "command", "created_at", "since", "ready_at")
+)
 _EVENT_SQL: Final = "INSERT INTO event (at, name, task_id, attempt, data) VALUES (?, ?, ?, ?, ?)"
 
 

@@ -144,9 +144,8 @@ class Transaction:
         connection: sqlite3.Connection,
         clock: Clock,
         store_id: str,
-        *,
         translated: _Translated,
-        begin: Callable[[], None] | None = None,
+        begin: Callable[[], None],
     ) -> None:
         self._translated = translated
         self._connection = connection
@@ -156,10 +155,7 @@ class Transaction:
 
     def __enter__(self) -> SqliteTx:
         with self._translated:
-            if self._begin is not None:
-                self._begin()
-            else:
-                self._connection.execute("BEGIN")
+            self._begin()
         # The clock is read after the lock is held, so that times follow the order of commits.
         return SqliteTx(self._connection, self._clock.now_ms(), self._store_id)
 
@@ -186,6 +182,7 @@ class SqliteStore:
         self._clock = clock
         self._translated = _Translated(self._path)
         self._connection = self._open()
+        self._waits_ms = BUSY_TIMEOUT_MS
         self._data_version = -1
         self._commits: Commits | None = None
         self._inode = inode(self._path)
@@ -203,16 +200,15 @@ class SqliteStore:
 
     def write(self) -> Transaction:
         """A transaction that may change things; committed, and synced, when the block ends without an error."""
-        return Transaction(
-            self._connection, self._clock, self.store_id, translated=self._translated, begin=self._begin_writing
-        )
+        return Transaction(self._connection, self._clock, self.store_id, self._translated, self._begin_writing)
 
     def read(self) -> Transaction:
         """A transaction that sees one state of the store and changes nothing."""
-        return Transaction(self._connection, self._clock, self.store_id, translated=self._translated)
+        return Transaction(self._connection, self._clock, self.store_id, self._translated, self._begin_reading)
 
     def check(self) -> list[str]:
         """What SQLite finds wrong with the file, and rows that point to nothing."""
+        self._wait_at_most(BUSY_TIMEOUT_MS)
         with self._translated:
             found = [row[0] for row in self._connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
             for table, rowid, parent, _ in self._connection.execute("PRAGMA foreign_key_check").fetchmany(20):
@@ -221,6 +217,7 @@ class SqliteStore:
 
     def backup(self, path: str) -> None:
         """A consistent copy in a new private file, checked before it gets its name; others go on writing."""
+        self._wait_at_most(BUSY_TIMEOUT_MS)
         unfinished = f"{path}.unfinished"
         try:
             os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -243,6 +240,7 @@ class SqliteStore:
         if self._commits is not None:
             self._commits.take()  # first: what is said from here on is for the next call
         self._refuse_removed()
+        self._wait_at_most(BUSY_TIMEOUT_MS)
         with self._translated:
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         seen, self._data_version = self._data_version, version
@@ -281,12 +279,18 @@ class SqliteStore:
         it hardly ever finds the place free.
         """
         self._refuse_removed()
-        connection = self._connection
-        connection.execute("PRAGMA busy_timeout = 0")
-        try:
-            _when_free(connection, "BEGIN IMMEDIATE")
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        self._wait_at_most(0)
+        _when_free(self._connection, "BEGIN IMMEDIATE")
+
+    def _begin_reading(self) -> None:
+        self._wait_at_most(BUSY_TIMEOUT_MS)  # a log that is read after a crash is in the way of readers too
+        self._connection.execute("BEGIN")
+
+    def _wait_at_most(self, milliseconds: int) -> None:
+        """How long SQLite itself waits from here on; who only writes does not say it each time."""
+        if milliseconds != self._waits_ms:
+            self._connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
+            self._waits_ms = milliseconds
 
     def _refuse_removed(self) -> None:
         """Raise StoreRemoved where SQLite would go on writing into files that nobody else can see."""
@@ -299,6 +303,7 @@ class SqliteStore:
             self._log_inode = now
         if now == self._log_inode:
             return
+        self._wait_at_most(BUSY_TIMEOUT_MS)
         if now is None:  # nobody has begun another log: what this one holds can still be saved
             with suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -74,9 +74,21 @@ def test_a_new_task_is_ready_at_once() -> None:
 def test_a_task_like_one_just_added_is_decided_about_like_it() -> None:
     """Only its id, title and command are its own."""
     first = Task(id="t-1", title="build", command=("make",), tags=("x",), created_by=PERSON, due_at=NOW + 5)
-    second = replace(first, id="t-2", title="test", command=("make", "test"))
+    second = replace(first, id="t-2", title="test", command=("make", "test"), created_at=NOW)
 
     made, wanted = rules.on_added(first, NOW), rules.on_added(second, NOW)
+    found = rules.on_added_alike(made.changes[0].after, made.events[0], second)
+
+    assert found == (wanted.changes[0].after, wanted.events[0])
+
+
+@pytest.mark.parametrize("fields", [{}, {"mutex": "m"}, {"paused": True}, {"tags": ("x",)}])
+def test_a_task_like_one_added_before_is_decided_about_like_it(fields: dict[str, Any]) -> None:
+    """It is created when it is: what waits for no time is ready from then on."""
+    first = Task(id="t-1", title="build", command="make", created_by=PERSON, **fields)
+    second = replace(first, id="t-2", title="test", command="make test", created_at=NOW + SECOND)
+
+    made, wanted = rules.on_added(first, NOW), rules.on_added(second, NOW + SECOND)
     found = rules.on_added_alike(made.changes[0].after, made.events[0], second)
 
     assert found == (wanted.changes[0].after, wanted.events[0])

@@ -205,49 +205,11 @@ class _Listed(Ids):
         return self._listed.pop(0) if self._listed else super().task(existing)
 
 
-ASKED: list[dict[str, Any]] = [
-    {"title": "one", "run": "make"},
-    {"title": "two", "run": ["make", "two"]},
-    {"title": "three", "run": None, "python": "jobs:f", "args": [1], "cwd": "/a"},
-    {"title": "four", "run": None, "python": "jobs:f", "args": [2], "cwd": "/a"},
-    {"title": "five", "run": None, "python": "jobs:f", "args": [3], "cwd": "/b", "priority": 1},
-    {"title": "six", "run": "make", "at": "+1h"},
-    {"title": "seven", "run": "make", "at": "+1h"},
-    {"title": "eight", "run": "make", "every": "1h"},
-    {"title": "nine", "run": "make", "every": "1h"},
-    {"title": "ten", "run": "make", "key": "k"},
-    {"title": "eleven", "run": "make", "key": "l"},
-]
+def test_as_many_as_are_expected_have_ids_in_their_order(store: Store) -> None:
+    """What is ready in one moment runs in the order of its ids; more than were said to come are no mistake."""
+    with store.write() as tx:
+        made = additions.add_many(tx, new(tx, *({} for _ in range(300))), ids=Ids(), actor="person:x", expected=290)
 
-
-def test_one_asked_for_after_another_is_what_it_would_be_alone() -> None:
-    """Also where the time or the directory is another one by then."""
-    last = requests.LastRequest()
-
-    for now, given in enumerate(ASKED * 2):
-        defaults = requests.Defaults(cwd=f"/{now // 3}")
-        found = last.new_task(given, now=now, defaults=defaults, agents={})
-        assert replace(found, like=None) == requests.new_task(given, now=now, defaults=defaults)
-
-
-def test_what_its_caller_changes_meanwhile_is_seen() -> None:
-    """A list of tags belongs to who asked, and is another one the next time."""
-    last, tags = requests.LastRequest(), ["a"]
-    given = {"title": "t", "run": "make", "tag": tags}
-    by: dict[str, Any] = {"now": 0, "defaults": requests.Defaults(), "agents": {}}
-
-    first = last.new_task(given, **by)
-    tags.append("b")
-
-    assert (first.tags, last.new_task({**given}, **by).tags) == (("a",), ("a", "b"))
-
-
-@pytest.mark.parametrize("wrong", [{"title": ""}, {"title": "x", "run": ""}, {"title": "x", "run": 3}])
-def test_what_is_wrong_is_refused_also_after_one_that_is_right(wrong: dict[str, Any]) -> None:
-    """Its own words are looked at each time."""
-    last = requests.LastRequest()
-    by: dict[str, Any] = {"now": 0, "defaults": requests.Defaults(), "agents": {}}
-    last.new_task({"title": "t", "run": "make"}, **by)
-
-    with pytest.raises(UsageError):
-        last.new_task({"run": "make", **wrong}, **by)
+    ids = [task.id for task in made]
+    assert ids[:290] == sorted(ids[:290])
+    assert len(set(ids)) == 300
