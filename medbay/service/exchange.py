@@ -41,7 +41,7 @@ def export(tx: Tx, wanted: TaskFilter) -> list[tuple[Task, tuple[str, ...]]]:
 def add_lines(
     tx: Tx,
     lines: Iterable[Mapping[str, Any]],
-    known: Iterable[Mapping[str, Any]],
+    known: Sequence[Mapping[str, Any]],
     *,
     ids: Ids,
     actor: str,
@@ -61,7 +61,7 @@ def add_lines(
     additions.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
     try:
         wanted = requests.new_tasks(counted(), now=tx.now, defaults=defaults, agents=agents)
-        return additions.add_many(tx, wanted, ids=ids, actor=actor, assess=assess)
+        return additions.add_many(tx, wanted, ids=ids, actor=actor, assess=assess, expected=len(known))
     except MedbayError as error:
         error.line_number = number
         raise
@@ -98,7 +98,7 @@ def bring_in(
                 yield requests.new_task(said, now=tx.now, defaults=requests.Defaults(cwd=cwd), agents=agents)
 
         try:
-            made = additions.add_many(tx, checked(), ids=ids, actor=actor)
+            made = additions.add_many(tx, checked(), ids=ids, actor=actor, expected=len(wave))
         except MedbayError as error:
             error.line_number = numbers[-1] if numbers else None
             raise
