@@ -22,7 +22,7 @@ from medbay.store.apply import Arrival, insert_another
 from medbay.store.database import Tx
 from medbay.store.rows import task_row
 
-_COUNTED_AT_ONCE: Final = 64  # tasks; how many there are decides how long an id is
+_IDS_AT_ONCE: Final = 1023
 
 
 class _Added(NamedTuple):
@@ -42,8 +42,8 @@ class Series:
         self._ids = ids
         self._agents = agents
         self._last: _Added | None = None
-        self._existing = 0  # tasks there were when they were counted
-        self._counted = self._added = 0  # how many of this series were counted with them, how many it has added since
+        self._drawn = 0  # ids, when some were drawn last
+        self._free: list[str] = []  # those of them that are left, the next one last
 
     def add(self, tx: Tx, given: Mapping[str, Any], *, defaults: Defaults, actor: str, assess: Assess = "off") -> Task:
         """Check what is asked for and store it; the same as `requests.new_task` and `additions.add`."""
@@ -71,14 +71,18 @@ class Series:
             try:
                 insert_another(tx, last.row, arrival)
                 return arrival.task
-            except StaleClaim:
-                self._counted = 0  # others add many
+            except StaleClaim:  # somebody else was given this id
+                continue
         raise NotAllowed("no free task id was found", hint="try again")
 
     def _new_id(self, tx: Tx) -> str:
-        """A new id that is almost certainly unused, not looked up: the insert notices."""
-        if self._added >= self._counted:
-            self._counted, self._added = min(self._counted * 2 + 1, _COUNTED_AT_ONCE), 0
-            self._existing = tasks.how_many(tx, self._counted)
-        self._added += 1
-        return self._ids.task(self._existing)
+        """A new id that is almost certainly unused, not looked up: the insert notices.
+
+        They rise: tasks that are ready in one moment run in the order of their ids, and what an engine writes about
+        those that run together lies side by side in the store.
+        """
+        if not self._free:
+            self._drawn = min(self._drawn * 2 + 1, _IDS_AT_ONCE)
+            existing = tasks.how_many(tx, self._drawn)
+            self._free = sorted({self._ids.task(existing) for _ in range(self._drawn)}, reverse=True)
+        return self._free.pop()
