@@ -12,14 +12,19 @@ from bench.site import MEDBAY
 from bench.start import durations
 from bench.throughput import spread
 
+LISTED = 100_000
+
 
 def measure(ground: Ground, store: str) -> dict[str, Any]:
-    """Whole processes; then a daemon that never ran anything, and one after its first Python task."""
+    """Whole processes; a list of many tasks; then a daemon that never ran anything, and after its first Python task."""
     figures: dict[str, Any] = {
         "python_start_s": spread(durations([sys.executable, "-c", "pass"])),
         "import_s": spread(durations([sys.executable, "-c", "import medbay"])),
         "help_s": spread(durations([MEDBAY, "--help"])),
     }
+    with ground.site(store) as site:
+        site.bay.add_many(site.lines("noop", range(LISTED)))
+        figures["list_s"] = spread(durations([MEDBAY, "list", "--limit", "50"], cwd=site.folder))
     with ground.site(store) as site:
         site.start()
         site.wait(lambda: len(site.bay.workers()), 1)

@@ -43,6 +43,11 @@ def cpu_s(pids: Iterable[int]) -> float:
     return sum(sum(map(int, fields[11:15])) for pid in pids if (fields := _stat(pid))) / TICKS
 
 
+def own_cpu_s(pids: Iterable[int]) -> float:
+    """CPU time of these alone."""
+    return sum(sum(map(int, fields[11:13])) for pid in pids if (fields := _stat(pid))) / TICKS
+
+
 def memory(pids: Iterable[int]) -> Memory:
     """What these hold together."""
     rss = pss = procs = 0

@@ -133,6 +133,10 @@ class Site:
         """Every process of the daemons."""
         return [pid for daemon in self._daemons for pid in processes.tree(daemon.pid)]
 
+    def engines(self) -> list[int]:
+        """The daemons alone, without what they started."""
+        return [daemon.pid for daemon in self._daemons]
+
     # Evidence
 
     def read_record(self) -> list[Line]:

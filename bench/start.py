@@ -24,12 +24,12 @@ def measure() -> list[str]:
     return lines
 
 
-def durations(command: list[str]) -> list[float]:
+def durations(command: list[str], *, cwd: Path | None = None) -> list[float]:
     """How many seconds a command took, each of several times."""
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     times = []
     for _ in range(RUNS):
         began = time.perf_counter()
-        subprocess.run(command, env=environ, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, env=environ, check=True, stdout=subprocess.DEVNULL, cwd=cwd)
         times.append(time.perf_counter() - began)
     return times

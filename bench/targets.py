@@ -40,6 +40,20 @@ def _beside(scenario: str, figure: str, what: str, peer: str, times: float) -> T
     return Target(scenario=scenario, store="sqlite", figure=figure, what=what, unit="/s", of_best=times, peer=peer)
 
 
+SUCCESS_MS, FAILURE_MS = 0.25, 0.6  # of CPU in the engine
+
+
+def _of_engine() -> tuple[Target, ...]:
+    bars = (
+        ("A", "engine CPU, a success", SUCCESS_MS),
+        ("B", "engine CPU, two failures, done", 2 * FAILURE_MS + SUCCESS_MS),
+    )
+    return tuple(
+        Target(scenario=scenario, store="sqlite", figure="engine_cpu_ms_per_task", what=what, unit=" ms", at_most=most)
+        for scenario, what, most in bars
+    )
+
+
 def _on_postgres(scenario: str, figure: str, what: str) -> Target:
     return Target(scenario=scenario, store="postgres", figure=figure, what=what, unit="/s", of_best=1.5)
 
@@ -54,9 +68,11 @@ TARGETS: tuple[Target, ...] = (
     _beside("C", "drain_per_s", "/bin/true drained", "huey-redis", 0.9),
     *_backlog("D"),
     *_backlog("D1M"),
+    *_of_engine(),
     Target(scenario="E", store="sqlite", figure="not_done_after_restart", what="lost by kill -9", at_most=0),
     Target(scenario="E", store="sqlite", figure="recorded_done_again", what="done, and done again", at_most=0),
     Target(scenario="F", store="sqlite", figure="help_s", what="--help", unit=" s", at_most=0.1),
+    Target(scenario="F", store="sqlite", figure="list_s", what="list, 100,000 tasks", unit=" s", at_most=0.25),
     Target(scenario="F", store="sqlite", figure="idle_daemon.rss_mb", what="idle daemon", unit=" MB", at_most=60),
     _on_postgres("A", "drain_per_s", "no-op drained"),
     _on_postgres("B", "e2e_per_s", "two failures, then done"),

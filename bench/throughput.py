@@ -26,6 +26,7 @@ SUMMED = (
     "e2e_per_s",
     "bulk_per_s",
     "worker_cpu_ms_per_task",
+    "engine_cpu_ms_per_task",
     "enqueue_cpu_ms_per_task",
     "bulk_cpu_ms_per_task",
     "first_task_s",
@@ -101,11 +102,12 @@ def _drain(site: Site, kind: str, count: int) -> Figures:
     busy, total = processes.machine_ticks()
     began = site.start()
     site.wait(_begun(site, kind), 1, seconds=60.0, look_s=0.01)
-    cpu_before = processes.cpu_s(site.pids())
+    cpu_before, engine_before = processes.cpu_s(site.pids()), processes.own_cpu_s(site.engines())
     if kind:
         site.wait(site.recorded, count)
     whole = site.wait(site.completed, count, look_s=0.02 if kind else 0.1)
     cpu_s = processes.cpu_s(site.pids()) - cpu_before
+    engine_s = processes.own_cpu_s(site.engines()) - engine_before
     busy_after, total_after = processes.machine_ticks()
     if not whole:
         raise Troubled(f"only {site.completed()} of {count} were done; {site.last_words()}")
@@ -122,6 +124,7 @@ def _drain(site: Site, kind: str, count: int) -> Figures:
         "e2e_per_s": count / (adding_s + drain_s),
         "first_task_s": first - began,
         "worker_cpu_ms_per_task": 1000 * cpu_s / count,
+        "engine_cpu_ms_per_task": 1000 * engine_s / count,
         "enqueue_cpu_ms_per_task": 1000 * adding_cpu_s / count,
         "machine_busy_pct": round(100 * (busy_after - busy) / max(1, total_after - total)),
     }

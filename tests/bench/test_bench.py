@@ -37,6 +37,7 @@ def test_a_few_tasks_through_the_real_daemon() -> None:
 
     assert (found["done"], found["attempts"]) == ([4], [12])
     assert found["drain_per_s"]["median"] > 0 and found["worker_cpu_ms_per_task"]["median"] > 0
+    assert found["engine_cpu_ms_per_task"]["median"] <= found["worker_cpu_ms_per_task"]["median"]
 
 
 def test_a_run_in_which_somebody_is_asked_fails(tmp_path: Path) -> None:
@@ -68,6 +69,18 @@ def test_a_bar_is_a_figure_or_so_many_times_the_best_peer() -> None:
     assert beside["enqueue_per_s"].met is None  # not measured on our side
     assert (alone["drain_per_s"].met, alone["bulk_per_s"].met) == (None, True)
     assert not targets.verdicts([result("medbay-sqlite", "F", "sqlite", help_s=rate(0.3))])[0].met
+
+
+def test_what_the_engine_computes_has_a_bar_of_its_own() -> None:
+    """For a success, and for two failures with one."""
+    found = [result("medbay-sqlite", each, "sqlite", engine_cpu_ms_per_task=rate(0.9)) for each in "AB"]
+
+    judged = {each.target.scenario: each for each in targets.verdicts(found) if each.measured is not None}
+
+    assert {scenario: (each.bar, each.met) for scenario, each in judged.items()} == {
+        "A": (0.25, False),
+        "B": (1.45, True),
+    }
 
 
 def test_runs_in_turns_become_one_result() -> None:
