@@ -279,9 +279,8 @@ def _follow(
             copied = out.copy(Path(attempt.log_path), offset)
             offset = copied or offset
             if attempt.ended_at is not None:
-                if (
-                    copied is None and told != attempt.number
-                ):  # it ran elsewhere, or has no file: the store has its ends
+                # It ran elsewhere, or has no file: the store has its ends.
+                if copied is None and told != attempt.number:
                     told = attempt.number
                     _from_store(_of_attempt(bay, attempt), out)
                 out.end()

@@ -195,6 +195,7 @@ def serve(
         interrupts.then = lambda count: daemon.stop()
         beside = _page(reporter, store) if page else None
         threads = _threads(bay, until_idle=until_idle)
+        gc.collect()
         gc.freeze()  # what is loaded by now stays: looking through it again takes 15 ms each time
         try:
             code = daemon.run(until_idle=until_idle)

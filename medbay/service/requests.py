@@ -80,10 +80,11 @@ def new_task(
 
 def is_repeatable(given: Mapping[str, Any], new: NewTask) -> bool:
     """Whether the next one that says the same would come to the same, at any time and whatever there is by then."""
+    plain = bool(given.get("run") or given.get("python"))  # a person is asked, an agent may be known better by then
     timed = new.at is not None or new.cron or new.every_ms is not None or new.expect_by
     related = new.key is not None or new.after or new.spec
     fixed = all(type(value) in _FIXED for name, value in given.items() if name not in _OWN)
-    return fixed and not (timed or related)
+    return plain and fixed and not (timed or related)
 
 
 def _place(fields: Mapping[str, Any], defaults: Defaults) -> str:

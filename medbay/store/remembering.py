@@ -207,6 +207,7 @@ class MemoryStore(SqliteStore):
 
     def read(self) -> ReadBlock:  # type: ignore[override]
         """A block that changes nothing."""
+        assert not self._closed, "its database is another world's by now"
         if self._reader is None or self._reader.store_id != self.store_id:  # which is known once it is opened
             tx = RememberingTx(self._connection, self._clock.now_ms(), self.store_id, self._answers)
             self._reader = ReadBlock(tx)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from medbay.core.model import Task
+from medbay.core.model import Event, Task
 from medbay.env import Ids
 from medbay.errors import NotAllowed, UsageError
 from medbay.service import additions, requests
@@ -33,6 +33,12 @@ ASKED: list[dict[str, Any]] = [
     {"title": "nine", "run": "make", "every": "1h"},
     {"title": "ten", "run": "make", "key": "k"},
     {"title": "eleven", "run": "make", "key": "l"},
+    {"title": "twelve", "run": "make", "after": "k"},
+    {"title": "thirteen", "run": "make", "after": "k"},
+    {"title": "fourteen", "person": True},
+    {"title": "fifteen", "person": True},
+    {"title": "sixteen", "run": "make", "spec": "Do it quickly, somehow."},
+    {"title": "seventeen", "run": "make", "spec": "Do it quickly, somehow.", "assess": True},
 ]
 # The same again with words that stay: what is remembered of a title or a directory is not what is asked for next.
 AGAIN = [{**each, "title": "again"} for each in ASKED if "key" not in each]
@@ -49,6 +55,15 @@ def alone(tx: Tx, given: dict[str, Any], defaults: Defaults) -> Task:
     return additions.add(tx, new, ids=Ids(), actor=ACTOR)
 
 
+def told_of(events: list[Event], task: Task) -> list[tuple[object, ...]]:
+    """What was said of a task, but for the ids of questions."""
+    return [
+        (each.name, {name: value for name, value in each.data.items() if name != "question"}, each.at)
+        for each in events
+        if each.task_id == task.id
+    ]
+
+
 def test_each_is_what_it_would_be_alone(store: Store, clock: ManualClock) -> None:
     """Also where the time or the directory is another one by then; its row and its event say the same."""
     one_by_one = series()
@@ -61,12 +76,16 @@ def test_each_is_what_it_would_be_alone(store: Store, clock: ManualClock) -> Non
             made = one_by_one.add(tx, given, defaults=defaults, actor=ACTOR)
             wanted = alone(tx, given, defaults)
             events = history.events_since(tx, before, limit=10)
+            steps = [
+                [(step.source, step.target, step.actor) for step in history.of_task(tx, each.id)]
+                for each in (made, wanted)
+            ]
 
+        assert steps[0] == steps[1]
         assert replace(made, id="") == replace(wanted, id="")
         with store.read() as tx:
             assert task_rows.get(tx, made.id) == made
-        told = [(each.name, each.data, each.at) for each in events if each.task_id == made.id]
-        assert told == [(each.name, each.data, each.at) for each in events if each.task_id == wanted.id]
+        assert told_of(events, made) == told_of(events, wanted)
 
 
 def test_tags_and_priority_are_those_of_each(store: Store) -> None:

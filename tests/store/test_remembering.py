@@ -69,15 +69,16 @@ def test_the_next_world_gets_the_database_with_nothing_in_it() -> None:
 
 
 def test_a_closed_store_is_out_of_the_way_of_the_next_world() -> None:
-    """It may be closed again and not written; nor does a block that writes open within another, as on a file."""
+    """It may be closed again, neither written nor read; nor does a block that writes open within another."""
     first = MemoryStore(VirtualClock())
     first.close()
     second = MemoryStore(VirtualClock())
 
     first.close()
 
-    with pytest.raises(AssertionError, match="another world's"):
-        first.write()
+    for begin in (first.write, first.read):
+        with pytest.raises(AssertionError, match="another world's"):
+            begin()
     with second.write() as tx:
         tx.execute(PUT, ("one", "1"))
         with pytest.raises(AssertionError, match="within a transaction"), second.write():

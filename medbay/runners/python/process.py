@@ -149,8 +149,16 @@ class WorkerProcess:
         """How many more calls may wait for it, beyond the one it makes: none unless its calls are short."""
         if self.average_s is None or self.average_s >= _SHORT_S or self.overdue:
             return 0
-        ahead = BRIEF_AHEAD_MAX + KEPT_MAX if self.average_s < BRIEF_S else AHEAD_MAX
-        return max(0, ahead + 1 - max(1, len(self.keys)))
+        return max(0, self._ahead_max + (KEPT_MAX if self._is_brief else 0) + 1 - max(1, len(self.keys)))
+
+    @property
+    def _is_brief(self) -> bool:
+        return self.average_s is not None and self.average_s < BRIEF_S
+
+    @property
+    def _ahead_max(self) -> int:
+        """How many calls it may have been sent, beyond the one it makes."""
+        return BRIEF_AHEAD_MAX if self._is_brief else AHEAD_MAX
 
     def fileno(self) -> int:
         """Readable when it answered or ended."""
@@ -159,7 +167,7 @@ class WorkerProcess:
     def hand(self, key: str, message: bytes) -> bool:
         """Hand it a call without waiting; False when it takes none any more.
 
-        What comes behind another is gathered here first, and never sent before that.
+        What comes behind another is gathered here, never sent before that, and sent when it is asked for.
         """
         if self.keys:
             self.unsent.append((key, message))
@@ -167,8 +175,6 @@ class WorkerProcess:
             return False
         self.keys.append(key)
         self.handed += 1
-        if len(self.unsent) >= _GATHERED_MAX and self.at_work:
-            self.send_gathered()
         return True
 
     @property
@@ -176,9 +182,14 @@ class WorkerProcess:
         """Whether it was sent a call that it has not answered; else what it has begins with the next that is sent."""
         return len(self.keys) > len(self.unsent)
 
+    @property
+    def has_gathered_enough(self) -> bool:
+        """Whether so much was gathered that it is worth a message now: the process need not wait for the rest."""
+        return self.at_work and len(self.unsent) >= _GATHERED_MAX
+
     def send_gathered(self) -> None:
         """Send what was gathered, as far as it may have that and there is room for it."""
-        room = BRIEF_AHEAD_MAX + 1 - (len(self.keys) - len(self.unsent))
+        room = self._ahead_max + 1 - (len(self.keys) - len(self.unsent))
         while room > 0 and self.unsent and self._send(self.unsent[0][1]):
             self.unsent.popleft()
             room -= 1

@@ -197,6 +197,8 @@ class PythonRunner:
         worker = self._pool.with_room(running.launch.cwd)
         if worker is None or not self._hand(running, worker):
             return False
+        if worker.has_gathered_enough:
+            worker.send_gathered()
         self._prepare_successor(worker, running.launch)
         return True
 

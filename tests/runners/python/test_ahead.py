@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX, KEPT_MAX
+from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX, BRIEF_S, KEPT_MAX
 from medbay.core.outcome import Cancelled, Failed, Outcome, Requeued, Succeeded, TimedOut
 from medbay.places import files
 from medbay.places.protocol import Feeding
@@ -38,6 +38,7 @@ def hold(name):
     print("holding", flush=True)
     while not os.path.exists(name): time.sleep(0.005)
     return os.getpid()
+def note_and_hold(name): note("held"); hold(name)
 def speak(word): print(word); return note(word)
 def result(word): open(os.environ["MEDBAY_RESULT"], "w").write('{"summary": "%s"}' % word)
 def result_and_die(word): result(word); os.kill(os.getpid(), signal.SIGKILL)
@@ -165,6 +166,47 @@ def test_what_was_not_sent_begins_when_the_engine_says_so(call: Caller) -> None:
     assert isinstance(outcomes[0], Cancelled)
     assert notes(call) == ["first", "2", "3"]
     assert {value(outcome) for outcome in outcomes[1:]} == {maker(first).pid}
+
+
+def test_what_is_taken_back_beside_another_is_not_sent_before_the_engine_says_so(
+    call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stopping engine withdraws one call after the other: the process is given none of the rest meanwhile."""
+    first = call.start("more:note_and_hold", "go")
+    behind = ahead(call, "note", *range(20))
+    call.runner.begin_waiting(0, time.monotonic())
+    wait_until(lambda: "held" in notes(call))
+    sent: list[bytes] = []
+
+    def send(to: Any, message: bytes, **options: Any) -> None:
+        sent.append(message)
+        real(to, message, **options)
+
+    real = channel.send
+    monkeypatch.setattr(process, "send", send)
+    for each in behind[:5]:
+        each.hand_back(time.monotonic(), why="the worker is stopping")
+
+    assert sent == []
+    (call.home / "go").touch()
+    settle([first, *behind])
+    assert notes(call) == ["first", "held", *map(str, range(5, 20))]
+
+
+def test_no_more_is_sent_ahead_than_to_a_process_whose_calls_are_brief(call: Caller) -> None:
+    """Calls that came to take longer after they were claimed: eight wait with the process, the rest here."""
+    first = call.start("more:hold", "go")
+    behind = ahead(call, "note", *range(20))
+    worker = first.worker
+    assert worker is not None
+    call.runner.withdraw(behind[-1])
+    worker.average_s = BRIEF_S * 2
+
+    call.runner.begin_waiting(0, time.monotonic())
+
+    assert len(worker.keys) - len(worker.unsent) == 1 + AHEAD_MAX
+    (call.home / "go").touch()
+    settle([first, *behind[:-1]])
 
 
 def test_a_call_that_cannot_be_sent_keeps_its_place(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
