@@ -160,6 +160,17 @@ RULES: Final[tuple[Rule, ...]] = (
         confidence=0.88,
     ),
     rule(
+        "result.unwritable",
+        "code_error/runtime",
+        r"medbay\.ResultError",
+        on="resulterror",
+        hit="medbay.ResultError: the result cannot be written as JSON: Object of type set is not JSON serializable",
+        miss="ResultError is documented",
+        level=EXACT + 1.0,
+        advice="Return what JSON can hold: numbers but NaN, text, lists, and objects with text as keys.",
+        confidence=0.95,
+    ),
+    rule(
         "recursion",
         "code_error/recursion",
         "RecursionError",

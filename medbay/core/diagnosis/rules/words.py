@@ -133,6 +133,7 @@ WORDS: Final[dict[str, str]] = {
     "pipe.broken": "28a963fe broken:0 brokenpipeerror:1 epipe:2 sigpipe:3",
     "error.key": "dc9d0aae elementnotfound:0,1 indexerror:0,1 keyerror:0,1 keynotfoundexception:0,1 nosuchelementexception:0,1 ~keyerror:1",
     "jump.missing": "b68655f7 label:0 number:0 paragraph:0 procedure:0 subroutine:0 target:0",
+    "result.unwritable": "e5f29d56 resulterror:0",
     "recursion": "94227312 recursionerror:0 recursion:1,9,11,13 maximum:2 stackoverflow:3 stackoverflowerror:3 stackoverflowexception:3 stack:4 systemstackerror:5 overflow:6,14 goroutine:7 overflowed:8 usage:10 evaluation:12 nesting:15",
     "crash.signal": "e3057ce7 segmentation:0 sigabrt:1 sigbus:1 sigfpe:1 sigill:1 sigsegv:1 sigtrap:1 dumped:2 bus:3 instruction:4 floating:5 aborted:6 addresssanitizer:7 double:8 corruption:9 corrupted:10 smashing:11 violation:12 0xc0000005:13 access:14 fatal:15 internal:16 assertion:17 detected:18 leaksanitizer:19 memorysanitizer:19 threadsanitizer:19 undefinedbehaviorsanitizer:20 runtime:21 signal:22,27 dereference:23 invalid:24 pointer:25 free:26",
     "assertion.bare": "92930975 assertionerror:0,3 assertion:1,2 violation:1 assert:2 assertiondefect:4",
