@@ -210,5 +210,5 @@ def again(seen: list[Mapping[str, Any]], unseen: Iterator[Mapping[str, Any]]) ->
     """What was taken before, then the rest, which is remembered as it is taken."""
     yield from list(seen)
     for line in unseen:
-        seen.append(line)
+        seen.append(requests.as_it_is(line))
         yield line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -111,21 +112,35 @@ def new_tasks(
             new = alike(new, **own_words(given))
         else:
             new = new_task(given, now=now, defaults=defaults, agents=agents)
-        before = given
+        before = as_it_is(given)
         yield new
 
 
+def as_it_is(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked for now: who says one thing after the other may fill the same dictionary or list again."""
+    return {name: value.copy() if type(value) in (list, dict) else value for name, value in given.items()}
+
+
 def says_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Whether two differ in their own words only. Numbers are compared as they are: 1 is not true."""
+    """Whether two differ in their own words only. Numbers are compared as they are: 1 is not true.
+
+    What can be changed, and is no list of words, may be another by now although it is the same object.
+    """
     if one.keys() != two.keys() or not (two.get("run") or two.get("python")):
         return False
     for name, value in two.items():
         was = one[name]
-        if was is value or (name in _OWN and was is not None and value is not None):
+        if name in _OWN and was is not None and value is not None:
             continue
-        if type(was) is not str or type(value) is not str or was != value:
+        if was is value and type(value) in _FIXED:
+            continue
+        if type(was) is not type(value) or was != value or not _is_words(value):
             return False
     return True
+
+
+def _is_words(value: object) -> bool:
+    return type(value) is str or (type(value) is list and all(type(each) is str for each in value))
 
 
 def own_words(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -338,7 +353,7 @@ def _priority(value: Any) -> int:
 
 def _duration(what: str) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
-        milliseconds = parse_duration(value if isinstance(value, str) else f"{value}s")
+        milliseconds = parse_duration(_duration_text(value))
         if milliseconds <= 0:
             raise UsageError(f"{what} has to be longer than nothing")
         return milliseconds
@@ -347,7 +362,14 @@ def _duration(what: str) -> Callable[[Any], int]:
 
 
 def _stall(value: Any) -> int:
-    return parse_duration(value if isinstance(value, str) else f"{value}s")
+    return parse_duration(_duration_text(value))
+
+
+def _duration_text(value: Any) -> str:
+    """A number is one of seconds."""
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{round(value * 1000)}ms"
+    return value if isinstance(value, str) else f"{value}s"
 
 
 def _shell(value: Any) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from msgspec.structs import replace
 
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, UsageError
-from medbay.service import additions, bulk, requests, tasks
+from medbay.service import additions, bulk, exchange, requests, tasks
 from medbay.service.additions import WRITTEN_AT_ONCE, NewTask
 from medbay.store import history
 from medbay.store import tasks as task_rows
@@ -213,3 +215,65 @@ def test_as_many_as_are_expected_have_ids_in_their_order(store: Store) -> None:
     ids = [task.id for task in made]
     assert ids[:290] == sorted(ids[:290])
     assert len(set(ids)) == 300
+
+
+def test_who_fills_the_same_dictionary_again_asks_for_another_task(store: Store) -> None:
+    """A generator may have one for all; what is compared is what it said, not what it says by now."""
+    tags: list[str] = []
+
+    def lines() -> Iterator[dict[str, Any]]:
+        line: dict[str, Any] = {"run": "true", "tag": tags}
+        for number in range(4):
+            line |= {"title": f"t{number}", "key": f"k{number}", "priority": number % 3, "env": {"N": str(number)}}
+            tags.append(f"g{number}")
+            yield line
+
+    with store.write() as tx:
+        by: dict[str, Any] = {"defaults": requests.NO_DEFAULTS, "agents": {}}
+        made = exchange.add_lines(tx, lines(), (), ids=Ids(), actor="person:x", **by)
+
+    assert [(task.title, task.key, task.priority, task.tags, task.env) for task in made] == [
+        (f"t{n}", f"k{n}", n % 3, tuple(f"g{each}" for each in range(n + 1)), (("N", str(n)),)) for n in range(4)
+    ]
+
+
+def test_lines_with_the_same_tags_are_checked_once() -> None:
+    """A list of words is compared by its words; another object or the same makes no difference."""
+    tags = ["a", "b"]
+    given = [{"title": "t", "run": "true", "tag": each} for each in (tags, tags, [*tags], ["a"], ["a", 1])]
+
+    *made, last = (requests.says_the_same(requests.as_it_is(one), two) for one, two in itertools.pairwise(given))
+
+    assert (made, last) == ([True, True, False], False)
+
+
+def test_a_transaction_that_is_made_again_has_every_line_as_it_was() -> None:
+    """Although their maker has one dictionary for all of them."""
+    line: dict[str, Any] = {"tag": []}
+    seen: list[Mapping[str, Any]] = []
+
+    def lines() -> Iterator[dict[str, Any]]:
+        for number in range(3):
+            line["tag"].append(str(number))
+            yield line
+
+    unseen = lines()
+    for _ in exchange.again(seen, unseen):
+        pass
+
+    assert [each["tag"] for each in exchange.again(seen, unseen)] == [["0"], ["0", "1"], ["0", "1", "2"]]
+
+
+@pytest.mark.parametrize(("said", "meant"), [(1, 1000), (1.5, 1500), (0.25, 250), ("2m", 120_000)])
+def test_a_number_is_a_duration_in_seconds(said: float | str, meant: int) -> None:
+    """With a fraction, too."""
+    made = requests.new_task({"title": "t", "run": "true", "timeout": said, "stall": said}, now=0)
+
+    assert (made.timeout_ms, made.stall_ms) == (meant, meant)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.5, math.nan, math.inf, True])
+def test_what_is_no_duration_is_refused(wrong: float) -> None:
+    """Each is named."""
+    with pytest.raises(UsageError):
+        requests.new_task({"title": "t", "run": "true", "timeout": wrong}, now=0)
