@@ -23,7 +23,8 @@ from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
-from medbay.store.sqlite import SqliteStore, machine_of, refuse_emptied, refuse_no_file, sync_directory
+from medbay.store.sqlite import SqliteStore, machine_of
+from medbay.store.sqlite_files import refuse_emptied, refuse_no_file, sync_directory
 
 if TYPE_CHECKING:
     from medbay.core.delivery import Channel

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
+from medbay.errors import UsageError
 from medbay.store.dialect import Dialect, Locks
 
 Row = tuple[Any, ...]
@@ -20,6 +22,18 @@ def listed(values: Sequence[str]) -> tuple[str, list[str]]:
     fill = (1 << (many - 1).bit_length()) - many if many < _LISTED_AT_ONCE else -many % _LISTED_AT_ONCE
     wanted = [*values, *[values[-1]] * fill]
     return ", ".join("?" * len(wanted)), wanted
+
+
+def refuse_other_process(opened_by: int) -> None:
+    """Raise UsageError where a store is used by another process than the one that opened it, or after it was closed.
+
+    No connection survives a fork: both would take themselves for the one that holds its locks. 0: it was closed.
+    """
+    if opened_by == os.getpid():
+        return
+    if opened_by == 0:
+        raise UsageError("the store is closed", hint="open it again")
+    raise UsageError("the store was opened before a fork", hint="open it in each process by itself")
 
 
 class Violation(Exception):

@@ -6,6 +6,7 @@ Imported only when a store's address asks for it: the driver is an extra, and ta
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,7 +23,7 @@ from medbay.env import Clock, SystemClock, seeded
 from medbay.errors import MedbayError, NotAllowed, StoreBusy, StoreError, StoreUnavailable, UsageError
 from medbay.store import migrations
 from medbay.store.batch import Putting, Together, Values
-from medbay.store.database import Query, Row, Violation
+from medbay.store.database import Query, Row, Violation, refuse_other_process
 from medbay.store.dialect import NO_LOCKS, POSTGRES
 
 BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -270,6 +271,7 @@ class PostgresStore:
     def _reset(self) -> None:
         self._time = SystemClock()
         self._jitter = seeded(f"{id(self)}")
+        self._opened_by = os.getpid()
         self._connection: Link | None = None
         self._rest_until_s = 0.0
         self._look_at_s = 0.0
@@ -332,6 +334,7 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self, begin: str, *, writing: bool) -> Iterator[PostgresTx]:
+        refuse_other_process(self._opened_by)
         connection = self._connected()
         try:
             tx = PostgresTx(connection, self._begin(connection, begin), self.store_id, writing=writing)

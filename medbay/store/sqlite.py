@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import ctypes
-import errno
-import fcntl
 import os
 import sqlite3
-import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from medbay.env import Clock, SystemClock
 from medbay.errors import (
     NotAllowed,
     StoreError,
-    StoreFull,
     StoreRemoved,
     StoreUnavailable,
     UsageError,
 )
 from medbay.store import migrations
 from medbay.store.batch import Putting, Values
-from medbay.store.database import Query, Row, Violation
+from medbay.store.database import Query, Row, Violation, refuse_other_process
 from medbay.store.dialect import NO_LOCKS, SQLITE
+from medbay.store.sqlite_files import (
+    forbid_checkpoint,
+    full,
+    inode,
+    make_private,
+    refuse_network_file_system,
+    refuse_no_file,
+    sync_directory,
+    why_not,
+)
 
 BUSY_TIMEOUT_MS: Final = 10_000
 TRY_AGAIN_S: Final = 0.001  # how soon a writer looks again whether the other one is done
 STATEMENTS_CACHED: Final = 256
 _FULL_SYNC: Final = 2
-NEEDED_BYTES: Final = 10_000_000  # a store and its log of changes grow by about so much between two looks
-_SCARCE_BYTES: Final = 1_000_000
 _ASKED_STEPS_MAX: Final = 100_000
 
 # They become what they are anyway, but else `sqlite3` looks for adapters in vain: with 40 of them in the row of a task
@@ -183,17 +187,19 @@ class SqliteStore:
         self._translated = _Translated(self._path)
         self._connection = self._open()
         self._waits_ms = BUSY_TIMEOUT_MS
+        self._opened_by = os.getpid()
         self._data_version = -1
         self._commits: Commits | None = None
         self._inode = inode(self._path)
-        self._log_inode: int | None = None  # of the write-ahead log, once there is one
+        # What SQLite keeps beside the file, once it is there: the write-ahead log and the index of it that all share.
+        self._beside: dict[str, int | None] = {f"{self._path}-wal": None, f"{self._path}-shm": None}
         self.store_id = ""
         self.migrated: Sequence[str] = ()
         try:
             with self._translated:
                 self.migrated = self._migrate()
             self.store_id = self._identify(new_store_id, machine_id)
-            self._log_inode = inode(f"{self._path}-wal") if self._path != ":memory:" else None
+            self._refuse_removed()
         except BaseException:
             self._connection.close()
             raise
@@ -265,6 +271,7 @@ class SqliteStore:
         if self._commits is not None:
             self._commits.close()
         self._connection.close()
+        self._opened_by = 0
 
     def _open(self) -> sqlite3.Connection:
         return connect(self._path)
@@ -283,6 +290,7 @@ class SqliteStore:
         _when_free(self._connection, "BEGIN IMMEDIATE")
 
     def _begin_reading(self) -> None:
+        refuse_other_process(self._opened_by)
         self._wait_at_most(BUSY_TIMEOUT_MS)  # a log that is read after a crash is in the way of readers too
         self._connection.execute("BEGIN")
 
@@ -294,22 +302,28 @@ class SqliteStore:
 
     def _refuse_removed(self) -> None:
         """Raise StoreRemoved where SQLite would go on writing into files that nobody else can see."""
+        refuse_other_process(self._opened_by)
         if self._path == ":memory:":
             return
         if inode(self._path) != self._inode:
             raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
-        now = inode(f"{self._path}-wal")
-        if self._log_inode is None:
-            self._log_inode = now
-        if now == self._log_inode:
-            return
+        for name, known in self._beside.items():
+            now = inode(name)
+            if known is None:
+                self._beside[name] = now
+            elif now != known:
+                self._give_up(name, gone=now is None)
+
+    def _give_up(self, name: str, *, gone: bool) -> NoReturn:
+        """A file beside the store is not the one that was used: nothing may be written into it from here on."""
         self._wait_at_most(BUSY_TIMEOUT_MS)
-        if now is None:  # nobody has begun another log: what this one holds can still be saved
+        if gone and name.endswith("-wal"):  # nobody has begun another log: what this one holds can still be saved
             with suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         forbid_checkpoint(self._path)  # the end of this process would take away the log that others begin meanwhile
-        what = f"{self._path}-wal was removed while it was in use"
-        raise StoreRemoved(what, hint="start again, and never remove the files beside a store")
+        raise StoreRemoved(
+            f"{name} was removed while it was in use", hint="start again, and never remove the files beside a store"
+        )
 
     def _identify(self, new_store_id: str, machine_id: str) -> str:
         wanted = "SELECT value FROM meta WHERE key = 'store_id'"
@@ -368,19 +382,6 @@ def connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def refuse_no_file(path: str) -> None:
-    """A device or a directory is no store; what is not there yet can become one."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise StoreError(f"cannot open the store {path}: it is not a regular file", hint="name a file with --store")
-
-
-def refuse_emptied(path: str) -> None:
-    """A store without a single byte was cut off: a new one in its place would hide that everything is gone."""
-    if os.path.isfile(path) and os.path.getsize(path) == 0 and not os.path.exists(f"{path}-wal"):
-        what = f"the store {path} is empty: it has 0 bytes, and what was in it is gone"
-        raise StoreError(what, hint="put a backup of it there; to begin again, remove the file")
-
-
 def refuse_other_database(connection: sqlite3.Connection, path: str) -> None:
     """A database that another program made is never written to."""
     names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1000")}
@@ -414,34 +415,6 @@ class _Translated:
                 return
             case sqlite3.DatabaseError():
                 raise StoreError(f"the store is damaged: {error}", hint="restore a backup") from error
-
-
-def full(path: str, error: BaseException) -> StoreFull | None:
-    """What is to be said where an error comes of a full disk: where, how much is free, and how much is needed."""
-    if isinstance(error, StoreFull) or path == ":memory:":
-        return None
-    folder = Path(path).parent
-    try:
-        about = os.statvfs(folder)
-    except OSError:
-        return None
-    free = about.f_bavail * about.f_frsize
-    known = error.__cause__ if isinstance(error, StoreUnavailable) else error
-    code = (
-        known.sqlite_errorcode & 0xFF if isinstance(known, sqlite3.Error) and hasattr(known, "sqlite_errorcode") else 0
-    )
-    number = known.errno if isinstance(known, OSError) else None
-    short = code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and free < _SCARCE_BYTES
-    if code != sqlite3.SQLITE_FULL and number not in (errno.ENOSPC, errno.EDQUOT) and not short:
-        return None
-    needed = NEEDED_BYTES // 1_000_000
-    message = (
-        f"no space is left for the store {path}: {free // 1000} kB free on the disk of {folder}, {needed} MB are needed"
-    )
-    return StoreFull(message, hint="make room there; nothing is lost, and the store stays where it is")
-
-
-_NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
 
 
 def machine_of(path: str) -> str:
@@ -481,81 +454,6 @@ def copy_database(source: sqlite3.Connection, path: str) -> None:
         raise StoreError(f"the copy is damaged: {found}", hint="medbay db check says more")
     with open(path, "rb") as file:
         os.fsync(file.fileno())
-
-
-_SHARED_FIRST: Final = 0x40000002  # the bytes of a database file on which SQLite's readers hold their lock
-_SHARED_SIZE: Final = 510
-
-
-def forbid_checkpoint(path: str) -> None:
-    """Let no connection of this process write its log into the file any more, not even when the process ends.
-
-    Another log is in use by others: ours would bring back older pages. Such a lock counts inside of a process too, and
-    lasts as long as the process.
-    """
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
-        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
-
-
-def sync_directory(path: str) -> None:
-    """Let the name of a file survive a power failure as well."""
-    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def inode(path: str) -> int | None:
-    """Which file this is; None for a store in memory, or when the file is gone."""
-    try:
-        return os.stat(path).st_ino if path != ":memory:" else None
-    except OSError:
-        return None
-
-
-def make_private(path: str) -> None:
-    """The file is made readable by its owner only, before SQLite would make it with the umask.
-
-    One that is there is never opened here: closing it would drop every lock that other connections of this
-    process hold on it (POSIX locks belong to the process), and a stranger's close would then delete a WAL in use.
-    """
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return
-    except OSError as error:
-        wrong = StoreError(f"cannot open the store {path}: {error.strerror}", hint=why_not(path))
-        raise full(path, error) or wrong from error
-
-
-def why_not(path: str) -> str:
-    """What a person can do when the file cannot be opened."""
-    parent = Path(path).parent
-    if not parent.is_dir():
-        return f"make the directory {parent}, or name another store with --store"
-    if not os.access(parent, os.W_OK):
-        return f"the directory {parent} is not writable"
-    return "medbay doctor says more; a backup can be restored"
-
-
-def refuse_network_file_system(path: str) -> None:
-    """SQLite's locks do not hold there; two engines would corrupt the store."""
-    where = os.path.realpath(path)
-    best, kind = "", ""
-    try:
-        mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return
-    for line in mounts:
-        fields = line.split()
-        mount = fields[1]
-        if (where == mount or where.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best):
-            best, kind = mount, fields[2]
-    if kind in _NETWORK_FILE_SYSTEMS:
-        raise StoreError(f"{path} lies on a network file system ({kind})", hint="use a local directory, or PostgreSQL")
 
 
 _MODIFIED: Final = 0x2  # IN_MODIFY

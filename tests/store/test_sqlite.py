@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from medbay.env import SystemClock
-from medbay.errors import StoreError, StoreRemoved, StoreTooNew, StoreUnavailable
+from medbay.errors import StoreError, StoreRemoved, StoreTooNew, StoreUnavailable, UsageError
 from medbay.store import migrations
 from medbay.store.dialect import SQLITE
 from medbay.store.sqlite import BUSY_TIMEOUT_MS, Commits, SqliteStore
@@ -170,6 +171,59 @@ def test_a_store_whose_file_was_removed_takes_no_more_writes(tmp_path: Path) -> 
         pass
 
 
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    """And holds no more descriptors for each try."""
+    store = open_at(tmp_path / "a.db")
+    with store.write() as tx:
+        tx.execute("INSERT INTO meta (key, value) VALUES ('before', '1')")
+    store.close()
+    held = len(os.listdir("/proc/self/fd"))
+
+    for begin in (store.write, store.read):
+        with pytest.raises(UsageError, match="the store is closed"), begin():
+            pass
+    with pytest.raises(UsageError, match="the store is closed"):
+        store.changed()
+
+    assert len(os.listdir("/proc/self/fd")) == held
+
+
+# It goes on with the connection that its parent opened.
+_FORKED = """
+import os, sys
+import medbay
+with medbay.open(sys.argv[1]) as bay:
+    bay.add("parent", run="true")
+    if os.fork() == 0:
+        for act in (lambda: bay.add("child", run="true"), bay.counts):
+            try:
+                act()
+            except Exception as error:
+                print(type(error).__name__, error, flush=True)
+        os._exit(0)
+    os.wait()
+    bay.add("parent again", run="true")
+    print(len(bay.select()))
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_a_store_that_was_opened_before_a_fork_is_refused_after_it(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Two processes on one connection lose what they acknowledge, and damage the file."""
+    url = f"sqlite:///{tmp_path}/a.db"
+    if kind == "postgres":
+        url = request.getfixturevalue("postgres").url(request.getfixturevalue("own_database"))
+    command = [sys.executable, "-c", _FORKED, url]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, cwd=tmp_path).stdout
+
+    assert told.splitlines() == [
+        *["UsageError the store was opened before a fork; open it in each process by itself"] * 2,
+        "2",
+    ]
+
+
 # Another process looks at the store and goes away again.
 _VISITOR = """
 import sqlite3, sys
@@ -179,20 +233,35 @@ seen.close()
 """
 
 
+def visit(path: Path) -> str:
+    """What another process finds in the store."""
+    command = [sys.executable, "-c", _VISITOR, str(path)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+
+def test_a_store_takes_no_more_writes_once_the_index_of_its_log_was_removed(tmp_path: Path) -> None:
+    """Others would begin another one, and neither would see what the other commits. What was committed is there."""
+    store = open_at(tmp_path / "a.db")
+    with store.write() as tx:
+        tx.execute("INSERT INTO meta (key, value) VALUES ('before', '1')")
+    (tmp_path / "a.db-shm").unlink()
+
+    with pytest.raises(StoreRemoved, match="a.db-shm was removed while it was in use"), store.write():
+        pass
+
+    assert visit(tmp_path / "a.db") == "1"
+
+
 def test_a_second_connection_takes_no_lock_from_the_first(tmp_path: Path) -> None:
     """Else a visitor would think itself the last one and delete a WAL in use, and commits after it would be lost."""
-
-    def visit() -> str:
-        command = [sys.executable, "-c", _VISITOR, str(tmp_path / "a.db")]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
 
     store = open_at(tmp_path / "a.db")
     store.sibling().close()
     with store.write() as tx:
         tx.execute("INSERT INTO meta (key, value) VALUES ('before', '1')")
-    assert visit() == "1"
+    assert visit(tmp_path / "a.db") == "1"
 
     with store.write() as tx:
         tx.execute("INSERT INTO meta (key, value) VALUES ('after', '1')")
 
-    assert visit() == "2"
+    assert visit(tmp_path / "a.db") == "2"
