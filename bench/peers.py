@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -45,12 +47,15 @@ class Peers:
         self._folder = kept or ground.folder / "peers"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._folder.chmod(0o755)
+        self._done = self._folder / "done"
+        self._numbers = itertools.count()
         self._redis_port = _free_port()
 
     def measure(self, peer: str, scenario: str, store: str) -> Result:
         """One run of one peer; what went wrong, if anything did."""
         if store == "postgres":
             self._ground.server()
+        self._set_aside(peer, scenario)
         head = {"peer": peer, "scenario": scenario, "store": store}
         command = ["bash", str(self._scripts / "run.sh"), peer, scenario]
         environ = self._environ() | ({"N": str(self._count)} if self._count and scenario in COUNTED else {})
@@ -64,8 +69,16 @@ class Peers:
         found: Result = json.loads(lines[-1])
         return found | head
 
+    def _set_aside(self, peer: str, scenario: str) -> None:
+        """Keep what an earlier run left: removed files would make the next run's dearer, and ours has a new folder."""
+        left = self._folder / f"tmp-{peer}-{scenario}"
+        if left.exists():
+            self._done.mkdir(exist_ok=True)
+            left.rename(self._done / f"{os.getpid()}-{next(self._numbers)}")
+
     def close(self) -> None:
-        """Stop the server that their scripts may have started."""
+        """Stop the server that their scripts may have started, and remove what runs left."""
+        shutil.rmtree(self._done, ignore_errors=True)
         subprocess.run(
             ["bash", str(self._scripts / "_lib" / "services.sh"), "stop", "redis"],
             env=self._environ(),

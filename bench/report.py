@@ -30,8 +30,8 @@ says so; for huey and the others without a store of results, when its function r
 The machines are shared and noisy. Compare figures within one run only, and look at the CPU time per task, which
 includes child processes that have ended.
 
-On ext4 a new file costs more for each that was removed near it in the last five minutes: a run right after one that
-removed thousands of them (scenario B counts in files) is slower, ours and theirs.
+On ext4 a new file costs more for each removed near it in the last five minutes, and scenario B counts in files:
+what a run leaves is kept until all are done, and a benchmark begun right after another one is slower, ours and theirs.
 
 The load beside each figure is the machine's at that moment. Where it is far above the number of processors, absolute
 rates and times say little.
