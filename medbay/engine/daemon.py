@@ -18,7 +18,6 @@ from medbay.engine.slots import GATHER_S
 from medbay.env import Clock
 from medbay.errors import StoreBusy, StoreError, StoreRemoved, StoreTooNew
 from medbay.integrations.passes import Passes
-from medbay.places.protocol import Running
 from medbay.service import idle
 from medbay.store.database import Store
 
@@ -281,10 +280,7 @@ class Daemon:
         """End the trees of a lease that runs out; not behind a beat that waits for a locked store."""
         while not self._beating.wait(self.engine.settings.lease_ms / 1000 * GUARD_SHARE):
             self._survive("the guardian", lambda: self.engine.guardian.tend(self.engine.lease.renewed_s))
-            self._survive("the guard", lambda: self.engine.lease.guard(lambda: self._running()))
-
-    def _running(self) -> list[Running]:
-        return [each.running for each in list(self.engine.live.values())]
+            self._survive("the guard", lambda: self.engine.lease.guard(self.engine.running))
 
     def _survive(self, name: str, step: Callable[[], object]) -> None:
         """One step of a thread beside the loop: what it breaks on is logged once, and the thread goes on."""

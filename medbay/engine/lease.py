@@ -66,7 +66,7 @@ class Lease:
         """What the time since the last renewal allows."""
         if self.given_up:
             return "gone"
-        share = self._share()
+        share = (self._clock.boottime_s() - self.renewed_s) * 1000 / self._lease_ms
         if share < TERMINATE_AT:
             return "held"
         if share < KILL_AT:
@@ -76,6 +76,8 @@ class Lease:
     def guard(self, running: Callable[[], Iterable[Running]]) -> LeaseState:
         """End this worker's trees before another machine may start them again."""
         state = self.state()
+        if state == "held":
+            return state
         now_s = self._clock.monotonic_s()
         if state == "terminating":
             for each in running():
@@ -90,11 +92,9 @@ class Lease:
         """Whether its trees are being ended for good: how they end says nothing of the work."""
         return self.state() in ("killing", "gone")
 
-    def _share(self) -> float:
-        return (self._clock.boottime_s() - self.renewed_s) * 1000 / self._lease_ms
-
     def _is_too_late(self) -> bool:
-        return self.given_up or self._share() >= RENEW_BEFORE
+        share = (self._clock.boottime_s() - self.renewed_s) * 1000 / self._lease_ms
+        return self.given_up or share >= RENEW_BEFORE
 
 
 class ClockWatch:

@@ -25,7 +25,7 @@ from medbay.engine.slots import Slots
 from medbay.engine.triage import Triager
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError, StoreTooNew
-from medbay.places.protocol import CONNECTING, Place
+from medbay.places.protocol import CONNECTING, Place, Running
 from medbay.service import attempts, fallbacks, idle, waking, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
@@ -423,7 +423,12 @@ class Engine:
             key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)
             self._unrecorded.add(key)
+        self.lease.guard(self.running)  # suspended since it was asked: before a process has come to anything
         self.slots.turn_over()  # some may have ended beside the commit
+
+    def running(self) -> list[Running]:
+        """Everything that is live, also for a thread beside the loop."""
+        return [each.running for each in list(self.live.values())]
 
     def hand_back_all(self, why: str, *, waiting_only: bool = False) -> None:
         """Ask every live attempt, or all that are not begun, to end and be started again. Elsewhere they go on."""

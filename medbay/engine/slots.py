@@ -57,6 +57,8 @@ class Slots:
         """Begin what waits, in the free slots and this many more, as long as the lease is held."""
         if self._lease().state() == "held":  # without it another may run what waits by now
             self._place.begin_waiting(lambda: max(0, self._left() + more), self._clock.monotonic_s())
+            # Suspended since it was asked: what was begun is ended before it has come to anything.
+            self._lease().guard(lambda: [each.running for each in self._live.values()])
 
     def begin_next(self) -> None:
         """Begin what waits in the free slots, unless checks are due: they come first."""

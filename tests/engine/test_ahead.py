@@ -264,3 +264,51 @@ def pid_of(world: World, task_id: str) -> int | None:
         found = attempts.get(tx, task_id, 1)
     assert found is not None
     return found.pid
+
+
+class SuspendedRunner(FeedingRunner):
+    """Is suspended for longer than a lease between two instructions, on its way to a process."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
+        self.clock = clock
+        self.suspended_in = ""
+
+    def start(self, launch: Launch, monotonic_s: float) -> ScriptedRunning:
+        """The process comes when the machine is awake again."""
+        self._suspend("start")
+        return super().start(launch, monotonic_s)
+
+    def begin_waiting(self, free: int, monotonic_s: float) -> None:
+        """So does that of what waited ahead."""
+        self._suspend("begin")
+        super().begin_waiting(free, monotonic_s)
+
+    def _suspend(self, where: str) -> None:
+        if where == self.suspended_in:
+            self.clock.advance(60_000)
+
+
+@pytest.mark.parametrize("where", ["start", "begin"])
+def test_what_began_although_the_lease_was_over_by_then_is_ended_at_once(
+    world: World, clock: ManualClock, where: str
+) -> None:
+    """Suspended after it had asked for its lease and before it had a process: another machine may run it by now."""
+    runner = SuspendedRunner(clock)
+    for _ in range(4):
+        add(world, runner)
+    engine = world.engine(slots=1, runners={"python": runner})
+    if where == "begin":
+        world.run(engine, ticks=2)
+        assert len(runner.waiting) == 3
+        runner.running[0].outcome = Succeeded()
+
+    runner.suspended_in = where
+    if where == "begin":
+        engine.slots.turn_over()
+    else:
+        engine.launch(engine.claim())
+
+    begun = [each for each in runner.running if each not in runner.waiting]
+    assert len(begun) >= 1
+    assert all(each.killed for each in begun)
