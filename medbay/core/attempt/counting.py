@@ -42,7 +42,8 @@ def recount_failure(task: Task, before: Mapping[str, Any], *, charge: bool, at: 
 
 def count_uncharged(task: Task, *, now: int) -> Task:
     """One more free try: an uncharged failure, or an attempt that asked to be tried again (no failure)."""
-    since = task.uncharged_since if task.uncharged_since is not None else now
+    # What was excused up to the end of a hold and tried before it, as its probe is, lasted no longer than until now.
+    since = min(task.uncharged_since, now) if task.uncharged_since is not None else now
     return changed(task, uncharged=task.uncharged + 1, uncharged_since=since)
 
 

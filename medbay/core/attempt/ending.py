@@ -368,6 +368,7 @@ def _failed(ended: Ended, draft: Draft[Task], work: WorkingSet, *, asks: str = "
         known=ended.known,
         charged=charged,
         asks=asks or agent.asks_a_person(ended.task, ended.outcome, found),
+        of_checks=isinstance(ended.outcome, Checked),
         question=str((ended.outcome.output.result or {}).get("question") or ""),
         around=ended.around,
     )

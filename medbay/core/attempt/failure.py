@@ -47,6 +47,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     known: Known | None = None
     charged: bool = True
     asks: str = ""  # why a person is asked, whatever the ladder says
+    of_checks: bool = False  # what its checks said, after the attempt itself had succeeded
     question: str = ""  # what an agent asks, in its own words
     around: FailureSurroundings = field(default_factory=FailureSurroundings)
 
@@ -79,7 +80,7 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
         return replace(together(fed.made, stopped), work=stopped.work)
     if fed.until is not None:
         step = _not_before(step, fed.until, draft.now)
-        if not (account_of(task, found) or "").startswith(COMMAND):  # a limit of its own that never ends is a person's
+        if not _is_own(task, failure):  # a limit of its own that never ends is a person's
             draft.task = excuse(draft.task, fed.until - draft.now)
     if step.action == "triage":
         # The triage of an issue is started by the next cycle over its tracker, which reads its record.
@@ -98,6 +99,11 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
     retry = (schedule_retry(draft, failure, step),) if task.status == "failed" else ()
     asked, work = _ask_beside(draft, failure, cause, fed.work) if task.recurs else ((), fed.work)
     return Decision(writes=fed.made.writes + retry + asked, events=fed.made.events, work=work)
+
+
+def _is_own(task: Task, failure: Failure) -> bool:
+    """Whether a limit is nobody's but the task's: its command says so, or only its checks."""
+    return failure.of_checks or (account_of(task, failure.diagnosis) or "").startswith(COMMAND)
 
 
 def _falls_over(failure: Failure, step: NextStep, held_until: int | None, draft: Draft[Task]) -> bool:

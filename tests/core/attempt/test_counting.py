@@ -125,3 +125,11 @@ def test_a_wait_is_excused_only_where_a_free_run_is_under_way() -> None:
     assert excuse(task(), 5) == task()
     assert excuse(task(uncharged=1, uncharged_since=NOW), 5).uncharged_since == NOW + 5
     assert excuse(task(uncharged=1, uncharged_since=NOW), -5).uncharged_since == NOW
+
+
+def test_a_wait_that_was_cut_short_is_excused_as_far_as_it_lasted() -> None:
+    """A probe goes before the end that was named: the free run never begins in the future."""
+    before = task(uncharged=1, uncharged_since=NOW + 5)
+
+    assert count_uncharged(before, now=NOW).uncharged_since == NOW
+    assert count_uncharged(before, now=NOW + 9).uncharged_since == NOW + 5

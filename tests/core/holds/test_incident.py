@@ -15,8 +15,8 @@ from medbay.core.holds import breaker
 from medbay.core.holds.breaker import Breaker, BreakerChange, CommandUse, Limits
 from medbay.core.holds.incident import FailureSurroundings, changed_breaker, is_shared
 from medbay.core.holds.resources import account_of, command_key, crash_loop_key, held_by, incident_key
-from medbay.core.model import Question, Task
-from medbay.core.outcome import Cancelled, Failed, Lost, Output, Requeued, Succeeded
+from medbay.core.model import Check, CheckResult, Question, Task
+from medbay.core.outcome import Cancelled, Checked, Failed, Lost, Output, Requeued, Succeeded
 from tests.core.builders import (
     HOUR,
     MINUTE,
@@ -350,6 +350,20 @@ def test_the_time_in_a_named_hold_is_excused_when_it_is_released() -> None:
     unnamed = replace(hold, data={})
     assert after(rules.on_released(before, NOW, hold=unnamed)).uncharged_since == NOW - 3 * HOUR
     assert after(rules.on_released(task(hold=ANTHROPIC), NOW, hold=hold)).hold is None
+
+
+def test_a_limit_that_only_the_checks_of_a_task_meet_is_its_own() -> None:
+    """The account is held all the same, but a check that says so for ever becomes a question."""
+    said = limit(retry_after_ms=NOW + 4 * HOUR)
+    result = CheckResult(task_id="t-1", number=1, position=1, command="c", status="FAIL", exit_code=1)
+    verifying = running(status="pending_verification", resources=(ANTHROPIC,), checks=(Check("c"),))
+
+    of_work = end(running(resources=(ANTHROPIC,)), FAILED, diagnosis=said)
+    of_check = end(verifying, Checked(results=(result,)), diagnosis=said)
+
+    assert [only_breaker(each).key for each in (of_work, of_check)] == [ANTHROPIC, ANTHROPIC]
+    assert (after(of_work).uncharged_since or 0) >= NOW + 4 * HOUR
+    assert after(of_check).uncharged_since == NOW
 
 
 # Who is held by what
