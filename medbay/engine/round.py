@@ -399,12 +399,12 @@ class Engine:
         claims = list(claims)
         alone = self._end_earlier_attempts(claims)
         free = self.slots.free
-        for claim in claims:
+        for at, claim in enumerate(claims):
+            if self.lease.state() != "held":
+                self._too_late(claims[at:])
+                break
             if not alone and self._may_be_left(claim):
                 self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
-                continue
-            if self.lease.state() != "held":  # suspended since the claim: another may run it by now
-                self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
                 continue
             free -= 1
             try:
@@ -425,6 +425,12 @@ class Engine:
             self._unrecorded.add(key)
         self.lease.guard(self.running)  # suspended since it was asked: before a process has come to anything
         self.slots.turn_over()  # some may have ended beside the commit
+
+    def _too_late(self, claims: Iterable[Claim]) -> None:
+        """Suspended since the claim: another may run them by now. What began on the way here is ended first."""
+        self.lease.guard(self.running)
+        for claim in claims:
+            self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
 
     def running(self) -> list[Running]:
         """Everything that is live, also for a thread beside the loop."""
