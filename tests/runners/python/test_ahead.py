@@ -92,6 +92,19 @@ def notes(call: Caller) -> list[str]:
     return (call.home / "notes").read_text().split()
 
 
+def noted_sends(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Every message that is sent to a process from here on."""
+    sent: list[bytes] = []
+
+    def send(to: Any, message: bytes, **options: Any) -> None:
+        sent.append(message)
+        real(to, message, **options)
+
+    real = channel.send
+    monkeypatch.setattr(process, "send", send)
+    return sent
+
+
 def value(outcome: Outcome) -> Any:
     """What a call returned."""
     assert isinstance(outcome, Succeeded), outcome
@@ -114,14 +127,7 @@ def test_calls_ahead_are_made_in_their_order_by_the_same_process(call: Caller) -
 
 def test_what_comes_behind_a_call_is_sent_together(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """When several are there, all have been handed over, or one before them answers; never more than it may have."""
-    sent: list[bytes] = []
-
-    def send(to: Any, message: bytes, **options: Any) -> None:
-        sent.append(message)
-        real(to, message, **options)
-
-    real = channel.send
-    monkeypatch.setattr(process, "send", send)
+    sent = noted_sends(monkeypatch)
     first = call.start("more:hold", "go")
 
     counts = []
@@ -176,14 +182,7 @@ def test_what_is_taken_back_beside_another_is_not_sent_before_the_engine_says_so
     behind = ahead(call, "note", *range(20))
     call.runner.begin_waiting(0, time.monotonic())
     wait_until(lambda: "held" in notes(call))
-    sent: list[bytes] = []
-
-    def send(to: Any, message: bytes, **options: Any) -> None:
-        sent.append(message)
-        real(to, message, **options)
-
-    real = channel.send
-    monkeypatch.setattr(process, "send", send)
+    sent = noted_sends(monkeypatch)
     for each in behind[:5]:
         each.hand_back(time.monotonic(), why="the worker is stopping")
 
