@@ -23,10 +23,12 @@ text { font: 13px system-ui, sans-serif; fill: #1c2733 }
 .ground { fill: #ffffff } .ours { fill: #1457b8; stroke: #0b5cad } .peer { fill: #868d95; stroke: #56606b }
 .bar { stroke: #7a5600; stroke-width: 2; stroke-dasharray: 5 4 } .axis { stroke: #56606b }
 .spread { stroke: #1c2733 } .target { fill: #7a5600 }
+.value { paint-order: stroke; stroke: #ffffff; stroke-width: 5 }
 @media (prefers-color-scheme: dark) {
 text { fill: #e8ecf0 } .small { fill: #a3adb8 } .ground { fill: #11161c }
 .ours { fill: #2f80e8; stroke: #6db3ff } .peer { fill: #6f7883; stroke: #a3adb8 }
 .bar { stroke: #f2d15c } .axis { stroke: #a3adb8 } .spread { stroke: #e8ecf0 } .target { fill: #f2d15c }
+.value { stroke: #11161c }
 }
 """
 
@@ -64,6 +66,7 @@ def chart(title: str, below: str, bars: Sequence[Bar], *, target: float | None =
         parts.append(f'<line class="bar" x1="{at:.1f}" y1="{TOP - 4}" x2="{at:.1f}" y2="{bottom + 4}"/>')
         words = f"target {figure(target, digits=3)}"
         parts.append(f'<text class="target" x="{at:.1f}" y="{bottom + 20}" text-anchor="{side}">{words}</text>')
+    parts += [_value(bar, TOP + ROW * row, scale) for row, bar in enumerate(bars)]
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -75,9 +78,14 @@ def _row(bar: Bar, top: int, scale: float) -> list[str]:
     lines = [
         f'<text x="{LEFT - 10}" y="{middle + 5:.1f}" text-anchor="end">{escape(bar.label)}</text>',
         f'<rect class="{kind}" x="{LEFT}" y="{top}" width="{max(1.0, end - LEFT):.1f}" height="{ROW - 8}"/>',
-        f'<text x="{edge + 8:.1f}" y="{middle + 5:.1f}">{figure(bar.value, digits=3)}</text>',
     ]
     if bar.most > bar.least:
         start = LEFT + bar.least * scale
         lines.append(f'<line class="spread" x1="{start:.1f}" y1="{middle:.1f}" x2="{edge:.1f}" y2="{middle:.1f}"/>')
     return lines
+
+
+def _value(bar: Bar, top: int, scale: float) -> str:
+    """Its number beside it, over everything else: the line of the target may be there."""
+    edge = LEFT + max(bar.value, bar.most) * scale
+    return f'<text class="value" x="{edge + 8:.1f}" y="{top + ROW / 2 + 2:.1f}">{figure(bar.value, digits=3)}</text>'
